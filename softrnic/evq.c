@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Queues of events behind a descriptor the program may poll: an eventfd counts what is queued. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "softrnic.h"
+
+int srn_evq_init(struct srn_evq *evq)
+{
+	evq->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	if (evq->fd < 0)
+		return errno;
+	pthread_mutex_init(&evq->lock, NULL);
+	TAILQ_INIT(&evq->list);
+	return 0;
+}
+
+void srn_evq_destroy(struct srn_evq *evq)
+{
+	close(evq->fd);
+	pthread_mutex_destroy(&evq->lock);
+}
+
+void srn_evq_push(struct srn_evq *evq, struct srn_event_node *node)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&evq->lock);
+	TAILQ_INSERT_TAIL(&evq->list, node, link);
+	/* Cannot fail: the counter would have to reach 2^64 - 1. */
+	if (write(evq->fd, &one, sizeof(one)) < 0)
+		TAILQ_REMOVE(&evq->list, node, link);
+	pthread_mutex_unlock(&evq->lock);
+}
+
+struct srn_event_node *srn_evq_pop(struct srn_evq *evq)
+{
+	struct srn_event_node *node;
+	uint64_t token;
+
+	do {
+		if (read(evq->fd, &token, sizeof(token)) != sizeof(token))
+			return NULL;
+		pthread_mutex_lock(&evq->lock);
+		node = TAILQ_FIRST(&evq->list);
+		if (node)
+			TAILQ_REMOVE(&evq->list, node, link);
+		pthread_mutex_unlock(&evq->lock);
+	} while (!node); /* its event was cancelled after the token was taken */
+	return node;
+}
+
+bool srn_evq_cancel(struct srn_evq *evq, struct srn_event_node *node)
+{
+	struct srn_event_node *queued;
+	uint64_t token;
+	struct iovec iov = {&token, sizeof(token)};
+
+	pthread_mutex_lock(&evq->lock);
+	TAILQ_FOREACH(queued, &evq->list, link)
+	{
+		if (queued != node)
+			continue;
+		TAILQ_REMOVE(&evq->list, node, link);
+		/* Never waits: if a reader has the token already, it finds the queue empty. */
+		if (preadv2(evq->fd, &iov, 1, -1, RWF_NOWAIT) < 0)
+			errno = 0;
+		break;
+	}
+	pthread_mutex_unlock(&evq->lock);
+	return queued;
+}
