@@ -92,6 +92,6 @@ def test_server_ready_before_it_says_so(rig, method):
     port = rig.port()
     server = rig.server(method, port)
     server.said(rigs.SERVER_READY)
-    rig.client(method, port, **SHORT, connect_timeout=2000).ok()
+    rig.client(method, port, **SHORT, connect_timeout=8000).ok()
     server.ok()
     assert str(port) in server.err.text
