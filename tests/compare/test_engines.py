@@ -15,7 +15,7 @@ ADDRESS = os.environ.get("RPMA_TEST_ADDR", "127.0.0.1")
 PLAN = """
 [run]
 rounds = 2
-runtime = 100ms
+runtime = 300ms
 ramp = 20ms
 memories = dram
 [latency-seq]
@@ -89,7 +89,7 @@ def test_the_same_by_serve_and_run_with_load_asked_for_over_the_wire(real):
 
 
 def test_a_server_killed_in_the_middle_marks_its_points_and_the_rest_goes_on(real):
-    plan = real.plan(PLAN.replace("runtime = 100ms", "runtime = 1s").replace(
+    plan = real.plan(PLAN.replace("runtime = 300ms", "runtime = 1s").replace(
         "rounds = 2", "rounds = 1\nmethods = apm-read, gpspm-poll"))
     process = real.start("run", "--plan", plan, "--output", "out", "--no-report")
     folder = real.folder / "out"

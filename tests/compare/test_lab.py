@@ -13,7 +13,7 @@ METHODS = {"apm-native", "apm-read", "gpspm-poll", "gpspm-event"}
 PLAN = f"""
 [run]
 rounds = 1
-runtime = 200ms
+runtime = 2s
 ramp = 50ms
 memories = devdax
 methods = {', '.join(sorted(METHODS))}
