@@ -201,12 +201,18 @@ static void handle_event(struct server_conn *conn)
 	if (event == RPMA_CONN_UNDEFINED)
 		return;
 	conn->heard_ms = link_now_ms();
-	if (event == RPMA_CONN_ESTABLISHED && conn->state == CONN_CONNECTING)
-		established(conn);
-	else if (event == RPMA_CONN_CLOSED)
-		closed(conn);
-	else
+	if (event != RPMA_CONN_ESTABLISHED && event != RPMA_CONN_CLOSED) {
 		lost(conn, rpma_utils_conn_event_2str(event));
+		return;
+	}
+	/*
+	 * Only who is connected disconnects.  The message that completed the handshake may be lost,
+	 * or overtaken by the last one when a client is done so soon (IBTA: RTU and DREQ).
+	 */
+	if (conn->state == CONN_CONNECTING)
+		established(conn);
+	if (event == RPMA_CONN_CLOSED && conn->state == CONN_SERVED)
+		closed(conn);
 }
 
 static void ask_for_sign_of_life(struct server_conn *conn)

@@ -23,7 +23,7 @@ void *buffer_new(size_t size);
 int server_listen(struct rpma_peer *peer, const char *addr, const char *port,
 		  struct rpma_ep **ep_ptr);
 
-/* server: wait for a client and accept it; cfg and pdata may be NULL */
+/* server: wait for a client and accept it, so that it can begin; cfg and pdata may be NULL */
 int server_accept(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
 		  const struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
 

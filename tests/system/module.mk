@@ -10,7 +10,7 @@ TEST_EXTRA += $(PEER)
 SYSTEM_ITEMS := $(if $(SAN)$(COVERAGE),,$(wildcard tests/system/test_*.py))
 CHECK_ITEMS += $(SYSTEM_ITEMS)
 LAB_ITEMS += $(SYSTEM_ITEMS)
-LAB_HOST_ITEMS += $(if $(SAN)$(COVERAGE),,tests/system/host_nvdimm.py)
+LAB_HOST_ITEMS += $(if $(SAN)$(COVERAGE),,tests/system/host_nvdimm.py tests/system/host_handshake.py)
 
 $(PEER): $(PEER_OBJS)
 	$(call say,LD,$@)

@@ -26,10 +26,8 @@ static int serve(struct rpma_ep *ep)
 	printf("client: %.*s\n", from_client.len, (char *)from_client.ptr);
 
 	if (failed("accept", rpma_conn_req_connect(&req, &to_client, &conn)) ||
-	    conn_wait_for(conn, RPMA_CONN_ESTABLISHED) ||
 	    /* here the two would work */
-	    conn_wait_for(conn, RPMA_CONN_CLOSED) ||
-	    failed("disconnect", rpma_conn_disconnect(conn)))
+	    server_wait_closed(&conn))
 		goto out;
 	ret = 0;
 out:
