@@ -253,7 +253,7 @@ static void look(struct server *s, int timeout_ms)
 	fds[0] = (struct pollfd){.fd = s->ep_fd, .events = POLLIN};
 	for (uint32_t i = 0; i < s->conns_count; i++, n += 2) {
 		struct server_conn *conn = &s->conns[i];
-		bool cq = conn->state == CONN_SERVED && !s->polling;
+		bool cq = conn->state != CONN_FREE && !s->polling;
 
 		fds[n] = (struct pollfd){.fd = conn->state == CONN_FREE ? -1 : conn->event_fd,
 					 .events = POLLIN};
@@ -263,7 +263,7 @@ static void look(struct server *s, int timeout_ms)
 	for (uint32_t i = 0; i < s->conns_count; i++) {
 		struct server_conn *conn = &s->conns[i];
 
-		if (fds[2 + 2 * i].revents && conn->state == CONN_SERVED)
+		if (fds[2 + 2 * i].revents && conn->state != CONN_FREE)
 			rpma_cq_wait(conn->cq);
 		if (conn->state != CONN_FREE)
 			server_conn_look(conn, fds[1 + 2 * i].revents != 0);
@@ -279,7 +279,7 @@ static int poll_conns(struct server *s)
 	for (uint32_t i = 0; i < s->conns_count; i++) {
 		struct server_conn *conn = &s->conns[i];
 
-		while (conn->state == CONN_SERVED) {
+		while (conn->state != CONN_FREE) {
 			int n = server_conn_poll(conn);
 
 			work += n;

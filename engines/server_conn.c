@@ -81,11 +81,12 @@ static void ended(struct server_conn *conn, bool well)
 	server_conn_hangup(conn);
 }
 
+/* who has said goodbye was served, however the connection ends */
 static void lost(struct server_conn *conn, const char *how)
 {
-	if (conn->state == CONN_SERVED)
+	if (conn->state == CONN_SERVED && !conn->goodbye)
 		say(conn->server->td, "the connection to a client is gone: %s", how);
-	ended(conn, false);
+	ended(conn, conn->goodbye);
 }
 
 void server_conn_refuse(struct server_conn *conn, const char *format, ...)
@@ -146,22 +147,28 @@ void server_conn_accept(struct server_conn *conn, struct rpma_conn_req *req)
 	ret = offer_workspace(conn, &req);
 	if (!ret)
 		ret = rpma_conn_get_event_fd(conn->conn, &conn->event_fd);
+	if (!ret)
+		ret = rpma_conn_get_cq(conn->conn, &conn->cq);
 	if (ret) {
 		say(s->td, "a client cannot be accepted: %s", say_rpma_reason(ret));
 		if (req)
 			rpma_conn_req_delete(&req);
 		ended(conn, false);
+		return;
 	}
+	conn->cq_fd = link_cq_fd(conn->cq);
 }
 
+/*
+ * The client's last message of the handshake came, or what only one that is connected sends: a
+ * request, or its leaving.  The former may be lost, or be overtaken by these (IBTA: RTU, DREQ).
+ */
 static void established(struct server_conn *conn)
 {
 	struct server *s = conn->server;
 	struct rpma_limits limits;
-	int ret = rpma_conn_get_cq(conn->conn, &conn->cq);
+	int ret = rpma_conn_get_limits(conn->conn, &limits);
 
-	if (!ret)
-		ret = rpma_conn_get_limits(conn->conn, &limits);
 	if (!ret)
 		ret = rpma_batch_new(conn->conn, limits.sq_size, &conn->batch);
 	if (ret) {
@@ -169,7 +176,6 @@ static void established(struct server_conn *conn)
 		ended(conn, false);
 		return;
 	}
-	conn->cq_fd = link_cq_fd(conn->cq);
 	conn->state = CONN_SERVED;
 	if (s->method->server_connected(conn))
 		ended(conn, false);
@@ -205,10 +211,6 @@ static void handle_event(struct server_conn *conn)
 		lost(conn, rpma_utils_conn_event_2str(event));
 		return;
 	}
-	/*
-	 * Only who is connected disconnects.  The message that completed the handshake may be lost,
-	 * or overtaken by the last one when a client is done so soon (IBTA: RTU and DREQ).
-	 */
 	if (conn->state == CONN_CONNECTING)
 		established(conn);
 	if (event == RPMA_CONN_CLOSED && conn->state == CONN_SERVED)
@@ -273,6 +275,9 @@ int server_conn_poll(struct server_conn *conn)
 
 	if (rpma_cq_get_wc(conn->cq, REAP_BATCH, wc, &n))
 		return 0;
+	/* what is cut off during the handshake has an event */
+	if (conn->state == CONN_CONNECTING && wc[0].status == IBV_WC_SUCCESS)
+		established(conn);
 	for (int i = 0; i < n && conn->state == CONN_SERVED; i++) {
 		/* what came before the end counts, a goodbye above all */
 		if (wc[i].status != IBV_WC_SUCCESS)
