@@ -19,7 +19,8 @@ static int usage(void)
 {
 	fprintf(stderr, "usage: floor server|client ADDR PORT [--method none|read|native|gpspm]\n"
 			"             [--memory malloc|PATH] [--size BYTES] [--block BYTES]\n"
-			"             [--depth N] [--batch N] [--seconds S] [--reads]\n");
+			"             [--depth N] [--batch N] [--seconds S] [--reads]\n"
+			"             [--think NANOSECONDS]\n");
 	return 2;
 }
 
@@ -52,6 +53,7 @@ static int parse(int argc, char **argv, struct floor_options *opt)
 		{"seconds", required_argument, NULL, 't'},
 		{"batch", required_argument, NULL, 'B'},
 		{"reads", no_argument, NULL, 'r'},
+		{"think", required_argument, NULL, 'T'},
 		{0},
 	};
 	int c;
@@ -79,6 +81,9 @@ static int parse(int argc, char **argv, struct floor_options *opt)
 			break;
 		case 't':
 			opt->seconds = strtod(optarg, NULL);
+			break;
+		case 'T':
+			opt->think = strtoul(optarg, NULL, 0);
 			break;
 		case 'r':
 			opt->reads = true;

@@ -41,6 +41,7 @@ struct floor_options {
 	unsigned depth;     /* I/Os in flight */
 	unsigned batch;     /* I/Os that one doorbell may start */
 	double seconds;     /* how long the client measures */
+	unsigned think;     /* nanoseconds the client spends on an I/O before it posts it */
 };
 
 /* What the server tells the client about its memory, in the private data of the accept. */

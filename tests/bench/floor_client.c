@@ -148,11 +148,24 @@ static int post_native(struct client *c, unsigned count)
 }
 #endif
 
+/* Takes the time that a program would to make @count I/Os. */
+static void think(const struct client *c, unsigned count)
+{
+	uint64_t until;
+
+	if (!c->opt->think)
+		return;
+	until = now_ns() + (uint64_t)c->opt->think * count;
+	while (now_ns() < until)
+		;
+}
+
 /* Posts @count idle I/Os as one chain. */
 static int post_ios(struct client *c, unsigned count)
 {
 	struct ibv_send_wr *last = NULL, *bad;
 
+	think(c, count);
 	if (c->opt->method == FLOOR_NATIVE && !c->opt->reads)
 		return post_native(c, count);
 	for (unsigned i = 0; i < count; i++) {

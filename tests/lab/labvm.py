@@ -142,7 +142,7 @@ class Machine:
         kernel = lab_dir / "kernels" / config.kernel
         version = (kernel / "version").read_text().strip()
         append = f"console=ttyS0 quiet panic=-1 oops=panic rdinit=/init net.ifnames=0 " \
-                 f"lab.cache={'loose' if self.command else 'mmap'}"
+                 f"lab.cache={'loose' if self.command else 'mmap'} {config.append}"
         args = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-M", "q35,nvdimm=on", "-accel", accelerator(), "-cpu", "max",
                 "-smp", str(config.cpus), "-m", f"{config.memory}M,slots=4,maxmem=16G",
