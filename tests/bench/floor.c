@@ -45,16 +45,11 @@ static int method_of(const char *name, enum floor_method *method)
 static int parse(int argc, char **argv, struct floor_options *opt)
 {
 	static const struct option longs[] = {
-		{"method", required_argument, NULL, 'm'},
-		{"memory", required_argument, NULL, 'M'},
-		{"size", required_argument, NULL, 's'},
-		{"block", required_argument, NULL, 'b'},
-		{"depth", required_argument, NULL, 'd'},
-		{"seconds", required_argument, NULL, 't'},
-		{"batch", required_argument, NULL, 'B'},
-		{"reads", no_argument, NULL, 'r'},
-		{"think", required_argument, NULL, 'T'},
-		{0},
+		{"method", required_argument, NULL, 'm'}, {"memory", required_argument, NULL, 'M'},
+		{"size", required_argument, NULL, 's'},   {"block", required_argument, NULL, 'b'},
+		{"depth", required_argument, NULL, 'd'},  {"seconds", required_argument, NULL, 't'},
+		{"batch", required_argument, NULL, 'B'},  {"reads", no_argument, NULL, 'r'},
+		{"think", required_argument, NULL, 'T'},  {0},
 	};
 	int c;
 
