@@ -28,9 +28,9 @@ bench:
 # asleep between two I/Os would be what is measured.
 .PHONY: bench-lab
 bench-lab: lab
-	$(Q)tests/lab/lab run --append idle=poll --time-limit 2400 -- sh -c 'cd /src && tests/bench/latency_ratio.py && \
+	$(Q)tests/lab/lab run --append idle=poll --time-limit 3600 -- sh -c 'cd /src && tests/bench/latency_ratio.py && \
 		tests/bench/floor_ratio.py --build build --rnic hw --addr $$RPMA_TEST_ADDR \
-			--memory $$RPMA_TEST_DEVDAX --methods read,native,gpspm --rounds 3 --seconds 3'
+			--memory $$RPMA_TEST_DEVDAX --methods read,native,gpspm --rounds 9'
 
 # What a call costs in librpma, ours and Debian's.  The program defines the verbs itself and uses
 # whichever librpma.so.0 LD_LIBRARY_PATH gives it.
