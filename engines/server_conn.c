@@ -187,10 +187,8 @@ static void closed(struct server_conn *conn)
 	conn->closed = true;
 	while (conn->state == CONN_SERVED && !conn->goodbye && server_conn_poll(conn) > 0)
 		;
-	if (conn->state != CONN_SERVED) {
-		ended(conn, false);
+	if (conn->state != CONN_SERVED)
 		return;
-	}
 	if (conn->goodbye || conn->hello == WIRE_METHOD_ANY)
 		ended(conn, true);
 	else if (conn->hello != conn->server->method->wire) {
