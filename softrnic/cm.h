@@ -78,8 +78,14 @@ void srn_id_disconnected(struct srn_id *id); /* tells once */
 /* mpa_conn.c: a TCP connection until its queue pair has it. */
 struct srn_conn {
 	struct srn_src src;
-	struct srn_id *id;             /* NULL while a listener's */
-	struct srn_listener *listener; /* the passive side's, until there is an id */
+	struct srn_id *id; /* NULL while a listener's */
+	/*
+	 * The passive side's.  Its lock guards listed: whether the connection is one of its
+	 * handshakes still.  A listener that ends waits for the handlers of those that are, so
+	 * that a handler may take that lock first and ask then.
+	 */
+	struct srn_listener *listener;
+	bool listed;
 	TAILQ_ENTRY(srn_conn) link;
 	bool active;
 	enum {
@@ -115,6 +121,8 @@ void srn_conn_free(struct srn_conn *conn);
 int srn_conn_passive(struct srn_listener *listener, int fd);
 int srn_listen(struct srn_id *id, int backlog);
 void srn_listener_free(struct srn_listener *listener);
+/* With the listener's lock held: conn is none of its handshakes any more; false if it was none. */
+bool srn_listener_forget(struct srn_listener *listener, struct srn_conn *conn);
 /* A whole request came in: makes the new id and tells the program. */
 int srn_listener_request(struct srn_conn *conn, const uint8_t *data, size_t len);
 

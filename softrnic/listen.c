@@ -17,6 +17,16 @@
 /* Guards the listeners' lists of unanswered requests. */
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
 
+bool srn_listener_forget(struct srn_listener *listener, struct srn_conn *conn)
+{
+	if (!conn->listed)
+		return false;
+	TAILQ_REMOVE(&listener->handshakes, conn, link);
+	listener->handshake_count--;
+	conn->listed = false;
+	return true;
+}
+
 /* A flood of silent connections makes room by dropping the one that has been silent longest. */
 static void evict_oldest(struct srn_listener *listener)
 {
@@ -25,9 +35,7 @@ static void evict_oldest(struct srn_listener *listener)
 	pthread_mutex_lock(&listener->lock);
 	if (listener->handshake_count >= MAX_HANDSHAKES) {
 		oldest = TAILQ_FIRST(&listener->handshakes);
-		TAILQ_REMOVE(&listener->handshakes, oldest, link);
-		listener->handshake_count--;
-		oldest->listener = NULL;
+		srn_listener_forget(listener, oldest);
 	}
 	pthread_mutex_unlock(&listener->lock);
 	if (oldest)
@@ -104,10 +112,8 @@ void srn_listener_free(struct srn_listener *listener)
 	for (;;) {
 		pthread_mutex_lock(&listener->lock);
 		conn = TAILQ_FIRST(&listener->handshakes);
-		if (conn) {
-			TAILQ_REMOVE(&listener->handshakes, conn, link);
-			conn->listener = NULL;
-		}
+		if (conn)
+			srn_listener_forget(listener, conn);
 		pthread_mutex_unlock(&listener->lock);
 		if (!conn)
 			break;
@@ -157,11 +163,49 @@ static uint8_t depth(uint16_t words)
 	return (uint8_t)(n < SRN_MAX_RD_ATOM ? n : SRN_MAX_RD_ATOM);
 }
 
+/* The new identifier of a request, as far as the connection tells; NULL if there is no memory. */
+static struct srn_id *request_id(struct srn_conn *conn, const struct rdma_conn_param *param)
+{
+	struct srn_id *listen = conn->listener->id;
+	struct srn_id *id = srn_id_new(listen->id.channel, listen->id.context, listen->id.ps);
+	socklen_t addr_len = sizeof(struct sockaddr_storage);
+
+	if (!id)
+		return NULL;
+	id->request = *param;
+	id->request.private_data = NULL;
+	getsockname(conn->src.fd, &id->id.route.addr.src_addr, &addr_len);
+	addr_len = sizeof(struct sockaddr_storage);
+	getpeername(conn->src.fd, &id->id.route.addr.dst_addr, &addr_len);
+	srn_id_bind_device(id);
+	id->state = SRN_ID_REQUEST;
+	return id;
+}
+
+/* With the listener's lock held, so that it is there until the program can know of the request. */
+static int tell_request(struct srn_conn *conn, const struct rdma_conn_param *param)
+{
+	struct srn_listener *listener = conn->listener;
+	struct srn_id *id = request_id(conn, param);
+
+	if (!id)
+		return ENOMEM;
+	if (!admit(listener, id)) {
+		rdma_destroy_id(&id->id);
+		return EAGAIN;
+	}
+	srn_listener_forget(listener, conn);
+	conn->id = id;
+	id->conn = conn;
+	if ((listener->id->sync && rdma_migrate_id(&id->id, NULL)) ||
+	    srn_cm_event(id, listener->id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, param))
+		rdma_destroy_id(&id->id);
+	return 0;
+}
+
 int srn_listener_request(struct srn_conn *conn, const uint8_t *data, size_t len)
 {
 	struct srn_listener *listener = conn->listener;
-	struct srn_id *listen = listener->id, *id;
-	socklen_t addr_len = sizeof(struct sockaddr_storage);
 	struct rdma_conn_param param = {
 		.private_data = data,
 		.private_data_len = (uint8_t)(len > UINT8_MAX ? UINT8_MAX : len),
@@ -170,39 +214,12 @@ int srn_listener_request(struct srn_conn *conn, const uint8_t *data, size_t len)
 		.initiator_depth = depth(conn->depths.ird),
 		.flow_control = 1,
 	};
+	int err = 0;
 
-	id = srn_id_new(listen->id.channel, listen->id.context, listen->id.ps);
-	if (!id)
-		return ENOMEM;
-	if (!admit(listener, id)) {
-		rdma_destroy_id(&id->id);
-		return EAGAIN;
-	}
-	id->request = param;
-	id->request.private_data = NULL;
-	getsockname(conn->src.fd, &id->id.route.addr.src_addr, &addr_len);
-	addr_len = sizeof(struct sockaddr_storage);
-	getpeername(conn->src.fd, &id->id.route.addr.dst_addr, &addr_len);
-	srn_id_bind_device(id);
-	id->state = SRN_ID_REQUEST;
 	pthread_mutex_lock(&listener->lock);
-	if (!conn->listener) {
-		/* The listening id is being destroyed, the connection with it. */
-		pthread_mutex_unlock(&listener->lock);
-		rdma_destroy_id(&id->id);
-		return 0;
-	}
-	TAILQ_REMOVE(&listener->handshakes, conn, link);
-	listener->handshake_count--;
-	conn->listener = NULL;
-	conn->id = id;
-	id->conn = conn;
+	/* Else the listening id is being destroyed, the connection with it. */
+	if (conn->listed)
+		err = tell_request(conn, &param);
 	pthread_mutex_unlock(&listener->lock);
-	if (listen->sync && rdma_migrate_id(&id->id, NULL)) {
-		rdma_destroy_id(&id->id);
-		return 0;
-	}
-	if (srn_cm_event(id, listen, RDMA_CM_EVENT_CONNECT_REQUEST, 0, &param))
-		rdma_destroy_id(&id->id);
-	return 0;
+	return err;
 }

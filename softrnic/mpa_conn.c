@@ -49,23 +49,6 @@ void srn_conn_free(struct srn_conn *conn)
 	free(conn);
 }
 
-/* A passive connection ends before there is an id; false if the listener frees it already. */
-static bool leave_listener(struct srn_conn *conn)
-{
-	struct srn_listener *listener = conn->listener;
-	bool mine;
-
-	pthread_mutex_lock(&listener->lock);
-	mine = conn->listener;
-	if (mine) {
-		TAILQ_REMOVE(&listener->handshakes, conn, link);
-		listener->handshake_count--;
-		conn->listener = NULL;
-	}
-	pthread_mutex_unlock(&listener->lock);
-	return mine;
-}
-
 /* ---- the active side's end, with or without success */
 
 static void active_failed(struct srn_conn *conn, int err)
@@ -351,9 +334,16 @@ err_free:
 
 /* ---- the passive side */
 
+/* Ends before there is an id, unless the listener's end frees it already. */
 static void passive_end(struct srn_conn *conn)
 {
-	if (leave_listener(conn))
+	struct srn_listener *listener = conn->listener;
+	bool mine;
+
+	pthread_mutex_lock(&listener->lock);
+	mine = srn_listener_forget(listener, conn);
+	pthread_mutex_unlock(&listener->lock);
+	if (mine)
 		srn_conn_free(conn);
 }
 
@@ -432,6 +422,7 @@ int srn_conn_passive(struct srn_listener *listener, int fd)
 	pthread_mutex_lock(&listener->lock);
 	TAILQ_INSERT_TAIL(&listener->handshakes, conn, link);
 	listener->handshake_count++;
+	conn->listed = true;
 	pthread_mutex_unlock(&listener->lock);
 	srn_src_deadline(&conn->src, srn_now_ns() + HANDSHAKE_NS);
 	srn_src_interest(&conn->src, EPOLLIN);
