@@ -159,6 +159,7 @@ RPMA_INLINE int add_send(struct rpma_batch *batch, const struct rpma_mr_local *s
 		return RPMA_E_INVAL;
 
 	rpma_wr_set_common(&entry->wr, opcode, flags, op_context);
+	rpma_wr_set_inline(&entry->wr, batch->conn->queues.cap.max_inline_data);
 	if (has_imm(opcode))
 		entry->wr.imm_data = htonl(imm);
 	commit_entry(batch, entry);
@@ -314,7 +315,8 @@ static void start_native(struct ibv_qp_ex *qp, struct entry *entry)
 	}
 
 	if (wr->send_flags & IBV_SEND_INLINE)
-		ibv_wr_set_inline_data(qp, entry->value, sizeof(entry->value));
+		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)wr->sg_list->addr,
+				       wr->sg_list->length);
 	else
 		ibv_wr_set_sge_list(qp, wr->num_sge, wr->sg_list);
 }

@@ -85,6 +85,7 @@ RPMA_INLINE int post_send(const struct rpma_conn *conn, struct ibv_send_wr *wr,
 		return RPMA_E_INVAL;
 
 	rpma_wr_set_common(wr, opcode, flags, op_context);
+	rpma_wr_set_inline(wr, conn->queues.cap.max_inline_data);
 
 	return post(conn, wr);
 }

@@ -10,8 +10,13 @@
 #include "srq.h"
 #include "verbs_native.h"
 
-/* an atomic write that is not native goes inline, RPMA_ATOMIC_WRITE_ALIGNMENT bytes of it */
-#define INLINE_SIZE 8
+/*
+ * An atomic write that is not native goes inline, RPMA_ATOMIC_WRITE_ALIGNMENT bytes of it, so no
+ * device can do with less.  Messages are sent inline as far as the device takes them: it need not
+ * fetch what comes with the request.
+ */
+#define INLINE_LEAST  8
+#define INLINE_WANTED 32
 
 /* what a batch with a native operation in it can hold (see batch.c) */
 #define BATCH_OPS                                                                               \
@@ -47,7 +52,7 @@ static int create_qp(const struct rpma_peer *peer, struct rdma_cm_id *id,
 				.max_recv_wr = cfg->rq_size,
 				.max_send_sge = 1,
 				.max_recv_sge = 1,
-				.max_inline_data = INLINE_SIZE,
+				.max_inline_data = INLINE_WANTED,
 			},
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 0,
@@ -64,7 +69,16 @@ static int create_qp(const struct rpma_peer *peer, struct rdma_cm_id *id,
 		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	}
 
-	if (rdma_create_qp_ex(id, &attr)) {
+	const struct ibv_qp_cap wanted = attr.cap;
+	int ret = rdma_create_qp_ex(id, &attr);
+
+	/* Nothing tells how much a device takes inline but its refusal. */
+	if (ret && errno == EINVAL) {
+		attr.cap = wanted;
+		attr.cap.max_inline_data = INLINE_LEAST;
+		ret = rdma_create_qp_ex(id, &attr);
+	}
+	if (ret) {
 		log_create_qp_failed(peer, id, cfg, errno);
 		return RPMA_E_PROVIDER;
 	}

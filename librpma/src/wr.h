@@ -47,6 +47,13 @@ RPMA_INLINE bool rpma_wr_set_local(struct ibv_send_wr *wr, struct ibv_sge *sge,
 	return true;
 }
 
+/* after rpma_wr_set_common(); an empty message has nothing to take along */
+RPMA_INLINE void rpma_wr_set_inline(struct ibv_send_wr *wr, uint32_t max_inline)
+{
+	if (wr->num_sge && wr->sg_list->length <= max_inline)
+		wr->send_flags |= IBV_SEND_INLINE;
+}
+
 /* both regions of a read or write; either both are there or neither */
 RPMA_INLINE bool rpma_wr_set_transfer(struct ibv_send_wr *wr, struct ibv_sge *sge,
 				      const struct rpma_mr_local *local, size_t local_offset,

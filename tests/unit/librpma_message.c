@@ -132,12 +132,44 @@ static void may_be_empty(sender *s)
 static void flags_become_send_flags(sender *s, enum ibv_wr_opcode opcode)
 {
 	link_up(&l);
-	assert_ok(s(l.conn, l.local, 0, 8, ALWAYS));
+	assert_ok(s(l.conn, l.local, 0, REGION, ALWAYS));
 	assert_int_equal(the_wr()->opcode, opcode);
 	assert_int_equal(the_wr()->send_flags, IBV_SEND_SIGNALED);
 	forget_wr();
-	assert_ok(s(l.conn, l.local, 0, 8, ON_ERROR));
+	assert_ok(s(l.conn, l.local, 0, REGION, ON_ERROR));
 	assert_int_equal(the_wr()->send_flags, 0);
+	link_down(&l);
+}
+
+/* The device need not fetch it then, and its memory may change at once. */
+static void a_small_one_goes_inline(sender *s)
+{
+	uint8_t sent[32];
+
+	link_up(&l);
+	memset(region, 0x5a, sizeof(sent));
+	memset(sent, 0x5a, sizeof(sent));
+	assert_ok(s(l.conn, l.local, 0, sizeof(sent), ALWAYS));
+	memset(region, 0, sizeof(sent));
+	assert_int_equal(the_wr()->send_flags, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	assert_int_equal(the_wr()->sge.length, sizeof(sent));
+	assert_memory_equal(the_wr()->inlined, sent, sizeof(sent));
+	forget_wr();
+	assert_ok(s(l.conn, l.local, 0, sizeof(sent) + 1, ALWAYS));
+	assert_int_equal(the_wr()->send_flags, IBV_SEND_SIGNALED);
+	link_down(&l);
+}
+
+static void a_device_that_takes_less_inline_gets_less(sender *s)
+{
+	mock_device()->max_inline = 8;
+	link_up(&l);
+	assert_int_equal(mock_seen()->qp_attr.cap.max_inline_data, 8);
+	assert_ok(s(l.conn, l.local, 0, 8, ALWAYS));
+	assert_int_equal(the_wr()->send_flags, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	forget_wr();
+	assert_ok(s(l.conn, l.local, 0, 9, ALWAYS));
+	assert_int_equal(the_wr()->send_flags, IBV_SEND_SIGNALED);
 	link_down(&l);
 }
 
@@ -193,6 +225,18 @@ static void rpma_send__completes_silently_unless_asked_to_tell(void **state)
 {
 	(void)state;
 	flags_become_send_flags(send_, IBV_WR_SEND);
+}
+
+static void rpma_send__a_small_message_goes_inline(void **state)
+{
+	(void)state;
+	a_small_one_goes_inline(send_);
+}
+
+static void rpma_send__a_device_that_takes_less_inline_gets_less(void **state)
+{
+	(void)state;
+	a_device_that_takes_less_inline_gets_less(send_);
 }
 
 static void rpma_send__takes_an_empty_message(void **state)
@@ -253,6 +297,18 @@ static void rpma_send_with_imm__completes_silently_unless_asked_to_tell(void **s
 {
 	(void)state;
 	flags_become_send_flags(send_with_imm, IBV_WR_SEND_WITH_IMM);
+}
+
+static void rpma_send_with_imm__a_small_message_goes_inline(void **state)
+{
+	(void)state;
+	a_small_one_goes_inline(send_with_imm);
+}
+
+static void rpma_send_with_imm__a_device_that_takes_less_inline_gets_less(void **state)
+{
+	(void)state;
+	a_device_that_takes_less_inline_gets_less(send_with_imm);
 }
 
 static void rpma_send_with_imm__takes_an_empty_message(void **state)
@@ -330,6 +386,8 @@ int main(void)
 		RPMA_TEST(rpma_send__posting_fails__E_PROVIDER),
 		RPMA_TEST(rpma_send__posts_what_was_asked_for),
 		RPMA_TEST(rpma_send__completes_silently_unless_asked_to_tell),
+		RPMA_TEST(rpma_send__a_small_message_goes_inline),
+		RPMA_TEST(rpma_send__a_device_that_takes_less_inline_gets_less),
 		RPMA_TEST(rpma_send__takes_an_empty_message),
 		RPMA_TEST(rpma_send_with_imm__conn_is_NULL__E_INVAL),
 		RPMA_TEST(rpma_send_with_imm__flags_are_0__E_INVAL),
@@ -340,6 +398,8 @@ int main(void)
 		RPMA_TEST(rpma_send_with_imm__posting_fails__E_PROVIDER),
 		RPMA_TEST(rpma_send_with_imm__posts_what_was_asked_for),
 		RPMA_TEST(rpma_send_with_imm__completes_silently_unless_asked_to_tell),
+		RPMA_TEST(rpma_send_with_imm__a_small_message_goes_inline),
+		RPMA_TEST(rpma_send_with_imm__a_device_that_takes_less_inline_gets_less),
 		RPMA_TEST(rpma_send_with_imm__takes_an_empty_message),
 		RPMA_TEST(rpma_recv__conn_is_NULL__E_INVAL),
 		RPMA_TEST(rpma_recv__no_region_but_an_offset__E_INVAL),

@@ -152,6 +152,7 @@ static void rpma_batch_submit__native_rings_once_for_all_in_order(void **state)
 {
 	const int opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
 			       IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM,       IBV_WR_ATOMIC_WRITE};
+	const int flags[] = {0, 0, 0, IBV_SEND_INLINE, 0, IBV_SEND_SIGNALED | IBV_SEND_FENCE};
 	const struct mock_wr *wr = mock_seen()->wr;
 	uint32_t submitted = 77;
 
@@ -165,7 +166,7 @@ static void rpma_batch_submit__native_rings_once_for_all_in_order(void **state)
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(wr[i].opcode, opcodes[i]);
 		assert_true(wr[i].native);
-		assert_int_equal(wr[i].send_flags, i < 5 ? 0 : IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+		assert_int_equal(wr[i].send_flags, flags[i]);
 	}
 	assert_int_equal(wr[0].wr_id, (uintptr_t)CONTEXT);
 	assert_int_equal(wr[0].remote_addr, REMOTE_ADDR + 8);
@@ -173,6 +174,7 @@ static void rpma_batch_submit__native_rings_once_for_all_in_order(void **state)
 	assert_int_equal(wr[0].sge.length, 24);
 	assert_int_equal(wr[0].sge.lkey, MOCK_LKEY);
 	assert_int_equal(wr[1].imm_data, htobe32(7));
+	assert_memory_equal(wr[3].inlined, region, 8);
 	assert_int_equal(wr[4].imm_data, htobe32(9));
 	assert_int_equal(wr[4].num_sge, 0);
 	assert_memory_equal(wr[5].inlined, "8 bytes", 8);

@@ -61,7 +61,7 @@ static void rpma_conn_req_new__the_log_names_the_peer_s_and_the_address_s_device
 
 	(void)state;
 	mock_device()->transport = IBV_TRANSPORT_IWARP;
-	mock_fail(MOCK_rdma_create_qp, 1, EINVAL);
+	mock_fail(MOCK_rdma_create_qp, 1, ENODEV);
 	assert_error(rpma_conn_req_new(peer, "192.0.2.1", "7204", NULL, &req), RPMA_E_PROVIDER);
 	assert_said("fake_ib", "fake_iwarp", "rpma_utils_get_ibv_context");
 	mock_device()->transport = IBV_TRANSPORT_IB;
@@ -76,7 +76,7 @@ static void rpma_conn_req_new__the_log_tells_how_large_a_queue_can_be(void **sta
 
 	(void)state;
 	assert_ok(rpma_conn_cfg_set_sq_size(cfg, 54321));
-	mock_fail(MOCK_rdma_create_qp, 1, EINVAL);
+	mock_fail(MOCK_rdma_create_qp, 1, ENOMEM);
 	assert_error(rpma_conn_req_new(peer, "192.0.2.1", "7204", cfg, &req), RPMA_E_PROVIDER);
 	assert_said("54321", "1000");
 	peer_delete(peer);

@@ -107,7 +107,7 @@ struct mock_wr {
 	uint32_t imm_data; /* network byte order */
 	int num_sge;
 	struct ibv_sge sge;
-	uint8_t inlined[8];
+	uint8_t inlined[32];
 	uint64_t flush_len;
 	int flush_type;
 	int flush_level;
@@ -165,6 +165,7 @@ struct mock_device {
 	bool native_atomic_write;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port[2];
+	uint32_t max_inline;          /* bytes; a QP that is to take more is refused */
 	struct ibv_qp_cap qp_extra;   /* given beyond what was asked for */
 	int reg_mr_errno_without_odp; /* as fsdax memory would answer */
 	int advise_errno;             /* what ibv_advise_mr() answers */

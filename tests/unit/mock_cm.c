@@ -227,6 +227,10 @@ static bool device_can(const struct ibv_qp_init_attr_ex *attr)
 	const uint64_t flush = 1 << 11, atomic_write = 1 << 12; /* IBV_QP_EX_WITH_* */
 	const struct mock_device *device = mock_device();
 
+	if (attr->cap.max_inline_data > device->max_inline) {
+		errno = EINVAL;
+		return false;
+	}
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
 		return true;
 	if (!device->legacy && (device->native_flush || !(attr->send_ops_flags & flush)) &&

@@ -78,6 +78,7 @@ void mock_reset(void)
 						    .max_srq_wr = 3000,
 						    .max_mr_size = UINT64_MAX,
 						    .phys_port_cnt = 2};
+	core.device.max_inline = 256;
 	core.device.port[0] = (struct ibv_port_attr){.max_msg_sz = 1 << 30};
 	core.device.port[1] = (struct ibv_port_attr){.max_msg_sz = 1u << 31};
 }

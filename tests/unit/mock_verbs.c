@@ -431,7 +431,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 
 		if (wr->num_sge)
 			seen.sge = wr->sg_list[0];
-		if (wr->num_sge && wr->send_flags & IBV_SEND_INLINE && seen.sge.length <= 8)
+		if (wr->num_sge && wr->send_flags & IBV_SEND_INLINE &&
+		    seen.sge.length <= sizeof(seen.inlined))
 			memcpy(seen.inlined, (void *)(uintptr_t)seen.sge.addr, seen.sge.length);
 		mock_record_wr(&seen);
 	}
