@@ -11,7 +11,10 @@ completions one poll has brought; both take up to 32 completions by one poll.  N
 data between two writes or keeps latencies.
 
 What fio itself costs for an I/O is measured with its engine `null`, that does nothing; it is for
-what the floor does not do at all: choosing offsets, accounting, asking whether the time is over.
+what the floor does not do at all: choosing offsets, accounting, asking whether the time is over.  The
+floor is measured once more with that time spent before each I/O ("verbs at fio's pace"): what any
+engine could reach.  It can cost more than the time itself, where a device that is left alone for so
+long falls asleep, as one in software does.
 """
 
 import argparse
@@ -129,7 +132,7 @@ class Bench:
         if rnic == "soft":
             self.floor_env["LD_PRELOAD"] = str(Path(args.build) / "softrnic/libsoftrnic.so")
 
-    def floor_iops(self, method, depth, reads):
+    def floor_iops(self, method, depth, reads, think_ns=0):
         args = self.args
         port = free_port(args.addr)
         words = ["--method", method, "--memory", args.memory, "--size", str(args.size),
@@ -138,7 +141,8 @@ class Bench:
                     READY["floor"]):
             client = subprocess.run(
                 [str(self.floor), "client", args.addr, str(port), *words,
-                 "--seconds", str(args.seconds), *(["--reads"] if reads else [])],
+                 "--seconds", str(args.seconds), "--think", str(round(think_ns)),
+                 *(["--reads"] if reads else [])],
                 env=self.floor_env, capture_output=True, text=True, timeout=LIMIT, check=False)
         if client.returncode:
             raise Failed(f"floor: {client.stderr.strip()}")
@@ -186,12 +190,16 @@ class Bench:
                               *self.job(depth, reads)], None, reads)
 
     def point(self, method, depth, reads):
-        """Medians of interleaved rounds: floor, engine, fio alone; and how many were quiet."""
+        """Medians of interleaved rounds: floor, engine, fio alone, floor at fio's pace; and how many
+        were quiet.
+        """
         quiet, noisy = [], []
         for _ in range(TRIES * self.args.rounds):
             with Others() as others:
+                fio = self.fio_iops(depth, reads)
                 seen = (self.floor_iops(method, depth, reads),
-                        self.engine_iops(method, depth, reads), self.fio_iops(depth, reads))
+                        self.engine_iops(method, depth, reads), fio,
+                        self.floor_iops(method, depth, reads, 1e9 / fio))
             (quiet if others.cpus < OTHERS else noisy).append(seen)
             if len(quiet) == self.args.rounds:
                 break
@@ -226,19 +234,19 @@ def main():
     print(f"job: {' '.join(JOB)}, doorbell for up to {args.batch} I/O; floor: no clock and no "
           "accounting per I/O")
     print(f"{'work':<22}{'iodepth':>8}{'verbs IOPS':>12}{'engine IOPS':>13}{'ratio':>7}"
-          f"{'gap ns/IO':>11}{'fio alone':>11}")
+          f"{'gap ns/IO':>11}{'fio alone':>11}{'at fio pace':>13}{'ratio':>7}")
     worst, all_quiet = None, True
     for method, reads in work:
         name = "RDMA read" if reads else f"write + {method}" + (" flush" * (method != "gpspm"))
         for depth in map(int, args.depths.split(",")):
-            (floor, engine, fio), quiet = bench.point(method, depth, reads)
+            (floor, engine, fio, paced), quiet = bench.point(method, depth, reads)
             ratio = engine / floor
             worst = ratio if worst is None else min(worst, ratio)
             noisy = quiet < args.rounds
             all_quiet = all_quiet and not noisy
             print(f"{name:<22}{depth:>8}{floor:>12.0f}{engine:>13.0f}{ratio:>7.2f}"
-                  f"{1e9 / engine - 1e9 / floor:>11.0f}{1e9 / fio:>11.0f}{'  noisy' * noisy}",
-                  flush=True)
+                  f"{1e9 / engine - 1e9 / floor:>11.0f}{1e9 / fio:>11.0f}"
+                  f"{paced:>13.0f}{engine / paced:>7.2f}{'  noisy' * noisy}", flush=True)
     if not all_quiet:
         print("noisy: other programs took the CPUs in most rounds; the figures are worth little")
     print(f"lowest ratio: {worst:.2f}")
