@@ -37,7 +37,7 @@ SRN_EXPORT int rdma_connect(struct rdma_cm_id *rid, struct rdma_conn_param *give
 		param = *given;
 	err = fill_depths(&param, SRN_MAX_RD_ATOM, SRN_MAX_RD_ATOM);
 	pthread_mutex_lock(&id->lock);
-	if (!err && (id->state != SRN_ID_ROUTE || (!rid->qp && !srn_qp_find(param.qp_num))))
+	if (!err && (id->state != SRN_ID_ROUTE || (!rid->qp && !srn_qp_known(param.qp_num))))
 		err = EINVAL;
 	if (!err) {
 		id->state = SRN_ID_CONNECTING;

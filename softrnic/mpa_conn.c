@@ -82,14 +82,14 @@ static void active_rejected(struct srn_conn *conn, const struct rdma_conn_param 
 static int open_stream(struct srn_id *id, struct srn_conn *conn, struct srn_stream_setup *setup,
 		       const struct rdma_conn_param *param)
 {
-	struct srn_qp *qp = id->id.qp ? srn_qp(id->id.qp) : srn_qp_find(conn->qp_num);
+	struct srn_qp *qp;
 	int err;
 
+	srn_src_remove(&conn->src);
+	qp = srn_qp_find(id->id.qp ? id->id.qp->qp_num : conn->qp_num);
 	if (!qp)
 		return EINVAL;
-	srn_src_remove(&conn->src);
 	setup->fd = conn->src.fd;
-	pthread_mutex_lock(&qp->lock);
 	err = srn_stream_open(qp, setup, id);
 	if (!err) {
 		conn->src.fd = -1;
@@ -477,7 +477,7 @@ int srn_conn_accept(struct srn_id *id, const struct rdma_conn_param *param)
 	int err;
 
 	conn->qp_num = param->qp_num;
-	if (!id->id.qp && !srn_qp_find(param->qp_num))
+	if (!id->id.qp && !srn_qp_known(param->qp_num))
 		return EINVAL;
 	conn->ird = setup.ird = param->responder_resources;
 	conn->ord = setup.ord =

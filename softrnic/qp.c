@@ -76,6 +76,17 @@ static int alloc_rings(struct srn_qp *qp)
 	return 0;
 }
 
+/* With all_lock held. */
+static struct srn_qp *find_locked(uint32_t qp_num)
+{
+	struct srn_qp *qp;
+
+	LIST_FOREACH(qp, &all_qps, all)
+	if (qp->v.ex.qp_base.qp_num == qp_num)
+		break;
+	return qp;
+}
+
 static void init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
@@ -181,14 +192,24 @@ SRN_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return sqp->send_ops ? &sqp->v.ex : NULL;
 }
 
+bool srn_qp_known(uint32_t qp_num)
+{
+	struct srn_qp *qp;
+
+	pthread_mutex_lock(&all_lock);
+	qp = find_locked(qp_num);
+	pthread_mutex_unlock(&all_lock);
+	return qp;
+}
+
 struct srn_qp *srn_qp_find(uint32_t qp_num)
 {
 	struct srn_qp *qp;
 
 	pthread_mutex_lock(&all_lock);
-	LIST_FOREACH(qp, &all_qps, all)
-	if (qp->v.ex.qp_base.qp_num == qp_num)
-		break;
+	qp = find_locked(qp_num);
+	if (qp)
+		pthread_mutex_lock(&qp->lock);
 	pthread_mutex_unlock(&all_lock);
 	return qp;
 }
@@ -240,11 +261,15 @@ SRN_EXPORT int ibv_destroy_qp(struct ibv_qp *base)
 {
 	struct srn_qp *qp = srn_qp(base);
 
+	/* Who found it before holds its lock; from here on nobody finds it. */
+	pthread_mutex_lock(&all_lock);
 	pthread_mutex_lock(&qp->lock);
+	LIST_REMOVE(qp, all);
 	srn_tx_run(qp);
 	srn_qp_fail(qp, NULL, SRN_NO_WQE, IBV_WC_SUCCESS);
 	qp->id = NULL;
 	pthread_mutex_unlock(&qp->lock);
+	pthread_mutex_unlock(&all_lock);
 	srn_cq_undefer(qp);
 	srn_cq_forget_sender(qp);
 	srn_cq_detach(srn_cq(base->send_cq), qp);
@@ -254,9 +279,6 @@ SRN_EXPORT int ibv_destroy_qp(struct ibv_qp *base)
 	srn_src_remove(&qp->src);
 	srn_async_forget(base->context, qp, &base->mutex, &base->cond, &qp->async_given,
 			 &base->events_completed);
-	pthread_mutex_lock(&all_lock);
-	LIST_REMOVE(qp, all);
-	pthread_mutex_unlock(&all_lock);
 	atomic_fetch_sub(&((struct srn_pd *)base->pd)->users, 1);
 	if (base->srq)
 		atomic_fetch_sub(&((struct srn_srq *)base->srq)->users, 1);

@@ -429,6 +429,8 @@ static inline struct srn_qp *srn_qp(struct ibv_qp *qp)
 }
 
 struct ibv_qp *srn_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+bool srn_qp_known(uint32_t qp_num);
+/* With its lock taken, which keeps it from being destroyed; NULL if there is none. */
 struct srn_qp *srn_qp_find(uint32_t qp_num);
 /* Ends (or, for an id that is to go, only detaches from it) the stream of the id's queue pair. */
 void srn_qp_disconnect(struct srn_id *id);

@@ -8,13 +8,16 @@ SOFTRNIC_UNIT_PROGS := $(SOFTRNIC_UNIT_SRC:%.c=$(BUILD)/%)
 SOFTRNIC_UNIT_SHARED := $(BUILD)/tests/unit/softrnic_pair.o
 
 TEST_PROGS += $(SOFTRNIC_UNIT_PROGS)
-THREADED_PROGS += $(filter %_threads,$(SOFTRNIC_UNIT_PROGS))
+THREADED_PROGS += $(filter %_threads %_life,$(SOFTRNIC_UNIT_PROGS))
 
 $(SOFTRNIC_UNIT_PROGS:%=%.o) $(SOFTRNIC_UNIT_SHARED): MODULE_CPPFLAGS += -Isoftrnic -Itests/fuzz -DSRN_HAVE_FLUSH=$(SOFTRNIC_HAVE_FLUSH)
 
 $(BUILD)/tests/fuzz/softrnic_rx.o: MODULE_CPPFLAGS += -Isoftrnic -DSRN_HAVE_FLUSH=$(SOFTRNIC_HAVE_FLUSH)
 $(BUILD)/tests/unit/softrnic_fuzzed: $(BUILD)/tests/fuzz/softrnic_rx.o
 
+# it stops the engine between two steps
+$(BUILD)/tests/unit/softrnic_life: SOFTRNIC_UNIT_LDFLAGS := -Wl,--wrap=srn_src_remove
+
 $(SOFTRNIC_UNIT_PROGS): %: %.o $(SOFTRNIC_UNIT_SHARED) $(SOFTRNIC_OBJS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(COMMON_LDFLAGS) $(LDFLAGS) -Wl,--wrap=srn_now_ns -o $@ $^ -lcmocka -lisal
+	$(Q)$(CC) $(COMMON_LDFLAGS) $(SOFTRNIC_UNIT_LDFLAGS) $(LDFLAGS) -Wl,--wrap=srn_now_ns -o $@ $^ -lcmocka -lisal

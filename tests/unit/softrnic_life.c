@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* What happens to queue pairs, identifiers and requests that live long, move, or go too early. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "softrnic_pair.h"
+
+#define LIMIT_NS 20000000000ull
+
+void __wrap_srn_src_remove(struct srn_src *src);
+void __real_srn_src_remove(struct srn_src *src);
+
+/* Waits for what other threads do; ends the test if it does not come. */
+#define UNTIL(condition)                                           \
+	do {                                                       \
+		uint64_t until_ = __real_srn_now_ns() + LIMIT_NS;  \
+		while (!(condition)) {                             \
+			assert_true(__real_srn_now_ns() < until_); \
+			sched_yield();                             \
+		}                                                  \
+	} while (0)
+
+/* Where the engine stands still, so that a test can act between two steps of it. */
+static struct {
+	atomic_bool wanted, there, go;
+} halt;
+
+void __wrap_srn_src_remove(struct srn_src *src)
+{
+	uint64_t until = __real_srn_now_ns() + LIMIT_NS;
+
+	if (srn_on_engine() && atomic_exchange(&halt.wanted, false)) {
+		atomic_store(&halt.there, true);
+		while (!atomic_load(&halt.go) && __real_srn_now_ns() < until)
+			sched_yield();
+	}
+	__real_srn_src_remove(src);
+}
+
+/* A client of the pair's listener that has a route, but no queue pair yet. */
+static void client_open(struct side *side, struct pair *pair)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				 .sin_port = htons(pair_port(pair))};
+
+	memset(side, 0, sizeof(*side));
+	side->channel = rdma_create_event_channel();
+	assert_non_null(side->channel);
+	assert_int_equal(rdma_create_id(side->channel, &side->id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_resolve_addr(side->id, NULL, (struct sockaddr *)&to, 1000), 0);
+	expect_event(side, RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(rdma_resolve_route(side->id, 1000), 0);
+	expect_event(side, RDMA_CM_EVENT_ROUTE_RESOLVED);
+}
+
+/* With a queue pair that side_open() made, or without. */
+static void client_close(struct side *side)
+{
+	if (side->id->qp)
+		rdma_destroy_qp(side->id);
+	if (side->mr) {
+		assert_int_equal(ibv_dereg_mr(side->mr), 0);
+		assert_int_equal(ibv_destroy_cq(side->cq), 0);
+		assert_int_equal(ibv_destroy_comp_channel(side->comp), 0);
+		free(side->buf);
+	}
+	assert_int_equal(rdma_destroy_id(side->id), 0);
+	rdma_destroy_event_channel(side->channel);
+}
+
+/* A queue pair no identifier knows. */
+static struct ibv_qp *own_qp(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {4, 4, 1, 1, 0}};
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT};
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+
+	assert_non_null(qp);
+	assert_int_equal(ibv_modify_qp(qp, &init, IBV_QP_STATE), 0);
+	return qp;
+}
+
+static void a_queue_pair_may_go_while_it_is_being_connected(void **state)
+{
+	struct pair_setup setup = {.raw = true};
+	struct rdma_conn_param param = {.responder_resources = 4, .initiator_depth = 4};
+	struct side client;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, &setup);
+	client_open(&client, &pair);
+	cq = ibv_create_cq(client.id->verbs, 8, NULL, NULL, 0);
+	assert_non_null(cq);
+	qp = own_qp(client.id->pd, cq);
+	param.qp_num = qp->qp_num;
+	assert_int_equal(rdma_connect(client.id, &param), 0);
+	pair.server.id = expect_request(&pair.server, NULL);
+	side_open(&pair.server, NULL);
+	atomic_store(&halt.wanted, true);
+	assert_int_equal(rdma_accept(pair.server.id, &param), 0);
+	/* The engine has the reply and is about to give the connection to the queue pair. */
+	UNTIL(atomic_load(&halt.there));
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	atomic_store(&halt.go, true);
+	expect_event(&client, RDMA_CM_EVENT_CONNECT_ERROR);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	client_close(&client);
+	pair_close(&pair);
+}
+
+#define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_queue_pair_may_go_while_it_is_being_connected),
+	};
+
+	return cmocka_run_group_tests_name("softrnic_life", tests, NULL, NULL);
+}
