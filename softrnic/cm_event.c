@@ -75,6 +75,32 @@ void srn_id_disconnected(struct srn_id *id)
 		srn_cm_event(id, NULL, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 }
 
+/*
+ * The program gets the event.  A new identifier goes where its listening one is now: on the same
+ * channel, or, if that one is synchronous, on one of its own.  False: there was none to be had, the
+ * request is refused and the event gone.
+ */
+static bool deliver(struct srn_cm_event *event)
+{
+	bool request = event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	struct rdma_cm_id *id = event->event.id;
+	bool sync;
+
+	pthread_mutex_lock(&events_lock);
+	event->delivered = true;
+	if (request) {
+		id->channel = event->id->id.channel;
+		id->context = event->id->id.context;
+	}
+	sync = event->id->sync;
+	pthread_mutex_unlock(&events_lock);
+	if (!request || !sync || !rdma_migrate_id(id, NULL))
+		return true;
+	rdma_destroy_id(id);
+	rdma_ack_cm_event(&event->event);
+	return false;
+}
+
 SRN_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	struct srn_event_node *node;
@@ -82,13 +108,12 @@ SRN_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma
 
 	if (!event)
 		return srn_seterr(EINVAL);
-	node = srn_evq_pop(&((struct srn_channel *)channel)->evq);
-	if (!node)
-		return -1;
-	got = container_of(node, struct srn_cm_event, node);
-	pthread_mutex_lock(&events_lock);
-	got->delivered = true;
-	pthread_mutex_unlock(&events_lock);
+	do {
+		node = srn_evq_pop(&((struct srn_channel *)channel)->evq);
+		if (!node)
+			return -1;
+		got = container_of(node, struct srn_cm_event, node);
+	} while (!deliver(got));
 	*event = &got->event;
 	return 0;
 }

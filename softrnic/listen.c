@@ -167,7 +167,8 @@ static uint8_t depth(uint16_t words)
 static struct srn_id *request_id(struct srn_conn *conn, const struct rdma_conn_param *param)
 {
 	struct srn_id *listen = conn->listener->id;
-	struct srn_id *id = srn_id_new(listen->id.channel, listen->id.context, listen->id.ps);
+	/* Its channel it gets when the program takes the event: the listener may move till then. */
+	struct srn_id *id = srn_id_new(NULL, NULL, listen->id.ps);
 	socklen_t addr_len = sizeof(struct sockaddr_storage);
 
 	if (!id)
@@ -197,8 +198,7 @@ static int tell_request(struct srn_conn *conn, const struct rdma_conn_param *par
 	srn_listener_forget(listener, conn);
 	conn->id = id;
 	id->conn = conn;
-	if ((listener->id->sync && rdma_migrate_id(&id->id, NULL)) ||
-	    srn_cm_event(id, listener->id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, param))
+	if (srn_cm_event(id, listener->id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, param))
 		rdma_destroy_id(&id->id);
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* What happens to queue pairs, identifiers and requests that live long, move, or go too early. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -73,6 +74,13 @@ static void client_close(struct side *side)
 	rdma_destroy_event_channel(side->channel);
 }
 
+static bool event_comes(struct rdma_event_channel *channel)
+{
+	struct pollfd pfd = {.fd = channel->fd, .events = POLLIN};
+
+	return poll(&pfd, 1, (int)(LIMIT_NS / 1000000)) == 1;
+}
+
 /* A queue pair no identifier knows. */
 static struct ibv_qp *own_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 {
@@ -117,12 +125,81 @@ static void a_queue_pair_may_go_while_it_is_being_connected(void **state)
 	pair_close(&pair);
 }
 
+/* A request waits while its listening identifier moves to another channel and the old one goes. */
+static void a_request_follows_its_listening_identifier(void **state)
+{
+	struct pair_setup setup = {.raw = true};
+	struct rdma_conn_param param = {.responder_resources = 4, .initiator_depth = 4};
+	struct rdma_event_channel *old;
+	struct side client;
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, &setup);
+	client_open(&client, &pair);
+	side_open(&client, NULL);
+	assert_int_equal(rdma_connect(client.id, &param), 0);
+	assert_true(event_comes(pair.server.channel));
+	old = pair.server.channel;
+	pair.server.channel = rdma_create_event_channel();
+	assert_non_null(pair.server.channel);
+	assert_int_equal(rdma_migrate_id(pair.listen, pair.server.channel), 0);
+	rdma_destroy_event_channel(old);
+	pair.server.id = expect_request(&pair.server, NULL);
+	assert_ptr_equal(pair.server.id->channel, pair.server.channel);
+	side_open(&pair.server, NULL);
+	assert_int_equal(rdma_accept(pair.server.id, &param), 0);
+	expect_event(&pair.server, RDMA_CM_EVENT_ESTABLISHED);
+	expect_event(&client, RDMA_CM_EVENT_ESTABLISHED);
+	client_close(&client);
+	pair_close(&pair);
+}
+
+/* A synchronous listening identifier becomes another, or another one synchronous, meanwhile. */
+static void a_request_is_synchronous_if_its_listening_identifier_is(void **state)
+{
+	struct pair_setup setup = {.raw = true};
+	struct rdma_conn_param param = {.responder_resources = 4, .initiator_depth = 4};
+	struct rdma_cm_id *id;
+	struct side client;
+	struct pair pair;
+	int sync;
+
+	(void)state;
+	for (sync = 0; sync < 2; sync++) {
+		pair_open(&pair, &setup);
+		if (!sync)
+			assert_int_equal(rdma_migrate_id(pair.listen, NULL), 0);
+		client_open(&client, &pair);
+		side_open(&client, NULL);
+		assert_int_equal(rdma_connect(client.id, &param), 0);
+		assert_true(event_comes(pair.listen->channel));
+		assert_int_equal(rdma_migrate_id(pair.listen, sync ? NULL : pair.server.channel),
+				 0);
+		if (sync)
+			assert_int_equal(rdma_get_request(pair.listen, &id), 0);
+		else
+			id = expect_request(&pair.server, NULL);
+		assert_int_equal(srn_id(id)->sync, sync);
+		pair.server.id = id;
+		side_open(&pair.server, NULL);
+		assert_int_equal(rdma_accept(id, &param), 0);
+		if (!sync)
+			expect_event(&pair.server, RDMA_CM_EVENT_ESTABLISHED);
+		expect_event(&client, RDMA_CM_EVENT_ESTABLISHED);
+		client_close(&client);
+		pair_close(&pair);
+	}
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_queue_pair_may_go_while_it_is_being_connected),
+		TEST(a_request_follows_its_listening_identifier),
+		TEST(a_request_is_synchronous_if_its_listening_identifier_is),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_life", tests, NULL, NULL);
