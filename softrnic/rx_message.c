@@ -180,7 +180,8 @@ void srn_unstall(struct srn_qp *qp)
 
 	if (!qp->rx.stalled)
 		return;
-	qp->rx.stalled = false;
+	/* If it has to wait again, the peer's end is news once more, and its grace begins anew. */
+	qp->rx.stalled = qp->rx.hangup = false;
 	srn_src_deadline(&qp->src, 0);
 	if (!qp->on_stalled)
 		return;

@@ -192,6 +192,43 @@ static void a_request_is_synchronous_if_its_listening_identifier_is(void **state
 	}
 }
 
+/* Or the grace it has then is over already: the machine stood still. */
+static bool hung_up(struct side *side)
+{
+	struct srn_qp *qp = srn_qp(side->id->qp);
+	bool is;
+
+	pthread_mutex_lock(&qp->lock);
+	is = qp->rx.hangup || qp->fd < 0;
+	pthread_mutex_unlock(&qp->lock);
+	return is;
+}
+
+/* The peer sent two messages and went; the program has a receive for the first. */
+static void a_peer_that_went_is_noticed_behind_a_message_nobody_receives(void **state)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair pair;
+	int i;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	for (i = 0; i < 2; i++) {
+		sge = sge_of(&pair.client, 0, 10);
+		wr = request(IBV_WR_SEND, &pair, &sge, 0);
+		assert_int_equal(post(&pair.client, &wr), 0);
+	}
+	assert_int_equal(rdma_disconnect(pair.client.id), 0);
+	UNTIL(hung_up(&pair.server));
+	post_recv(&pair.server, 1, 0, 100);
+	expect_wc(pair.server.cq);
+	/* the second has its second, then that is it */
+	assert_true(event_comes(pair.server.channel));
+	expect_event(&pair.server, RDMA_CM_EVENT_DISCONNECTED);
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -200,6 +237,7 @@ int main(void)
 		TEST(a_queue_pair_may_go_while_it_is_being_connected),
 		TEST(a_request_follows_its_listening_identifier),
 		TEST(a_request_is_synchronous_if_its_listening_identifier_is),
+		TEST(a_peer_that_went_is_noticed_behind_a_message_nobody_receives),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_life", tests, NULL, NULL);
