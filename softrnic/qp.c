@@ -23,7 +23,7 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr, const struct ibv_p
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS;
 
-	if (!pd || !attr->send_cq || (!attr->recv_cq && !attr->srq))
+	if (!pd || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
@@ -138,7 +138,7 @@ struct ibv_qp *srn_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_
 	err = srn_cq_attach(srn_cq(attr->send_cq), qp);
 	if (err)
 		goto err_rings;
-	if (attr->recv_cq && attr->recv_cq != attr->send_cq) {
+	if (attr->recv_cq != attr->send_cq) {
 		err = srn_cq_attach(srn_cq(attr->recv_cq), qp);
 		if (err)
 			goto err_detach;
@@ -273,7 +273,7 @@ SRN_EXPORT int ibv_destroy_qp(struct ibv_qp *base)
 	srn_cq_undefer(qp);
 	srn_cq_forget_sender(qp);
 	srn_cq_detach(srn_cq(base->send_cq), qp);
-	if (base->recv_cq && base->recv_cq != base->send_cq)
+	if (base->recv_cq != base->send_cq)
 		srn_cq_detach(srn_cq(base->recv_cq), qp);
 	srn_qp_leave_adopter(qp);
 	srn_src_remove(&qp->src);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What happens to queue pairs, identifiers and requests that live long, move, or go too early. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -229,6 +230,38 @@ static void a_peer_that_went_is_noticed_behind_a_message_nobody_receives(void **
 	pair_close(&pair);
 }
 
+/* Also with a shared receive queue: what it receives completes somewhere. */
+static void a_queue_pair_needs_both_completion_queues(void **state)
+{
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {4, 4, 1, 1, 0}};
+	struct ibv_context *context = srn_cm_context();
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+
+	(void)state;
+	assert_non_null(pd);
+	cq = ibv_create_cq(context, 8, NULL, NULL, 0);
+	assert_non_null(cq);
+	attr.srq = ibv_create_srq(pd, &srq);
+	assert_non_null(attr.srq);
+	attr.send_cq = cq;
+	assert_null(ibv_create_qp(pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.recv_cq = cq;
+	attr.send_cq = NULL;
+	assert_null(ibv_create_qp(pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.send_cq = cq;
+	qp = ibv_create_qp(pd, &attr);
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(attr.srq), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -238,6 +271,7 @@ int main(void)
 		TEST(a_request_follows_its_listening_identifier),
 		TEST(a_request_is_synchronous_if_its_listening_identifier_is),
 		TEST(a_peer_that_went_is_noticed_behind_a_message_nobody_receives),
+		TEST(a_queue_pair_needs_both_completion_queues),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_life", tests, NULL, NULL);
