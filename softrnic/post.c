@@ -101,9 +101,10 @@ static int fill(struct srn_qp *qp, struct srn_wqe *wqe, const struct ibv_send_wr
 	return srn_wqe_check(qp, wqe);
 }
 
+/* The ring may have more places than the program asked for. */
 bool srn_sq_full(struct srn_qp *qp, uint32_t more)
 {
-	return qp->sq_tail + more - qp->sq_head + atomic_load(&qp->unpolled) >= qp->sq_size;
+	return qp->sq_tail + more - qp->sq_head + atomic_load(&qp->unpolled) >= qp->cap.max_send_wr;
 }
 
 int srn_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)

@@ -59,7 +59,8 @@ static int alloc_rings(struct srn_qp *qp)
 	const struct ibv_qp_cap *cap = &qp->cap;
 	uint32_t i;
 
-	qp->sq_size = cap->max_send_wr ? cap->max_send_wr : 1;
+	for (qp->sq_size = 1; qp->sq_size < cap->max_send_wr;)
+		qp->sq_size *= 2;
 	qp->sq = calloc(qp->sq_size, sizeof(*qp->sq));
 	qp->sq_sge = calloc((size_t)qp->sq_size * cap->max_send_sge + 1, sizeof(*qp->sq_sge));
 	qp->sq_inline = calloc((size_t)qp->sq_size, cap->max_inline_data + 1u);

@@ -229,6 +229,9 @@ static bool begin_send(struct srn_qp *qp)
 		return false;
 	for (i = 0; i < rx->recv.num_sge; i++)
 		capacity += rx->recv_sge[i].length;
+	/* What was received is counted in 32 bits, as DDP's message offsets are. */
+	if (capacity > UINT32_MAX)
+		capacity = UINT32_MAX;
 	if ((uint64_t)rx->received + rx->payload_len > capacity) {
 		recv_complete(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0, false, 0, false);
 		srn_rx_refuse(qp, TERM_DDP, TERM_DDP_UNTAGGED, TERM_UNTAGGED_TOO_LONG);
@@ -315,7 +318,9 @@ bool srn_rx_begin(struct srn_qp *qp)
 
 unsigned int srn_rx_target(struct srn_qp *qp, struct iovec *iov, unsigned int max)
 {
+	static const struct rdmap_term local = {TERM_RDMAP, TERM_RDMAP_LOCAL, 0, NULL, 0, 0};
 	struct srn_rx *rx = &qp->rx;
+	bool own = rx->header.opcode == RDMAP_READ_RESPONSE; /* of a request, not a receive */
 	struct ibv_pd *pd = qp->v.ex.qp_base.pd;
 	struct ibv_sge part[SRN_MAX_SGE];
 	uint32_t left = rx->payload_len - rx->payload_done;
@@ -331,7 +336,7 @@ unsigned int srn_rx_target(struct srn_qp *qp, struct iovec *iov, unsigned int ma
 			refuse_tagged(qp, why);
 		return iov[0].iov_base ? 1 : 0;
 	}
-	if (rx->header.opcode == RDMAP_READ_RESPONSE) {
+	if (own) {
 		wqe = srn_oldest_waiting(qp);
 		n = srn_sge_part(wqe->sge, wqe->num_sge, wqe->placed + rx->payload_done, left,
 				 part);
@@ -346,12 +351,10 @@ unsigned int srn_rx_target(struct srn_qp *qp, struct iovec *iov, unsigned int ma
 		if (iov[i].iov_base)
 			continue;
 		/* This side's own fault: its request or receive names memory it may not write. */
-		if (rx->header.opcode != RDMAP_READ_RESPONSE)
+		if (!own)
 			recv_complete(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_RECV, 0, false, 0, false);
-		srn_qp_fail(qp, &(struct rdmap_term){TERM_RDMAP, TERM_RDMAP_LOCAL, 0, NULL, 0, 0},
-			    rx->header.opcode == RDMAP_READ_RESPONSE ? qp->waiting[qp->waiting_head]
-								     : SRN_NO_WQE,
-			    IBV_WC_LOC_PROT_ERR);
+		srn_qp_fail(qp, &local, own ? qp->waiting[qp->waiting_head] : SRN_NO_WQE,
+			    own ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
 		return 0;
 	}
 	return n;

@@ -384,8 +384,8 @@ struct srn_qp {
 	struct srn_wqe *sq;
 	struct ibv_sge *sq_sge;
 	uint8_t *sq_inline;
-	uint32_t sq_size, sq_head, sq_tx,
-		sq_tail;      /* free-running: oldest, next to frame, next free */
+	uint32_t sq_size;                 /* a power of two, since the indices run on and wrap */
+	uint32_t sq_head, sq_tx, sq_tail; /* oldest, next to frame, next free */
 	uint32_t sq_seen;     /* the requests before it are in held_bytes, or were sent */
 	uint64_t held_bytes;  /* posted since bytes were last sent */
 	uint32_t wr_built;    /* requests between ibv_wr_start and ibv_wr_complete */
@@ -457,7 +457,7 @@ int srn_stream_handle(struct srn_src *src, uint32_t events);
 void srn_stream_expire(struct srn_src *src);
 /*
  * Ends the stream: sends term if given, closes, flushes what is outstanding.  The request that is
- * to blame (or the oldest) completes with status, if that is not IBV_WC_SUCCESS.
+ * to blame completes with status; with IBV_WC_SUCCESS none is, since any number may be a request's.
  */
 #define SRN_NO_WQE UINT32_MAX
 void srn_qp_fail(struct srn_qp *qp, const struct rdmap_term *term, uint32_t guilty,
@@ -481,7 +481,7 @@ void srn_tx_terminate(struct srn_qp *qp, const struct rdmap_term *term);
 void srn_sq_complete(struct srn_qp *qp); /* reports what is done, in order */
 static inline struct srn_wqe *srn_wqe(struct srn_qp *qp, uint32_t index)
 {
-	return &qp->sq[index % qp->sq_size];
+	return &qp->sq[index & (qp->sq_size - 1)];
 }
 
 /* rx.c: the state machine.  Where the next bytes go, and that n of them arrived. */

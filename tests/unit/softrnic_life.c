@@ -262,6 +262,77 @@ static void a_queue_pair_needs_both_completion_queues(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+/* One more client of the pair's listener, with a send queue of depth, on the pair's CQs. */
+static void connect_more(struct pair *pair, uint32_t depth, struct side *client,
+			 struct rdma_cm_id **server)
+{
+	struct rdma_conn_param param = {.responder_resources = 4, .initiator_depth = 4};
+	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {depth, 4, 1, 1, 0}};
+
+	client_open(client, pair);
+	attr.send_cq = attr.recv_cq = pair->client.cq;
+	assert_int_equal(rdma_create_qp(client->id, pair->client.id->pd, &attr), 0);
+	assert_int_equal(rdma_connect(client->id, &param), 0);
+	*server = expect_request(&pair->server, NULL);
+	attr.send_cq = attr.recv_cq = pair->server.cq;
+	assert_int_equal(rdma_create_qp(*server, pair->server.id->pd, &attr), 0);
+	assert_int_equal(rdma_accept(*server, &param), 0);
+	expect_event(&pair->server, RDMA_CM_EVENT_ESTABLISHED);
+	expect_event(client, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+/* As after so many requests; none is outstanding. */
+static void set_indices(struct ibv_qp *base, uint32_t index)
+{
+	struct srn_qp *qp = srn_qp(base);
+
+	pthread_mutex_lock(&qp->lock);
+	assert_int_equal(qp->sq_head, qp->sq_tail);
+	qp->sq_head = qp->sq_tx = qp->sq_tail = qp->sq_seen = index;
+	qp->response_head = qp->response_tx = index;
+	pthread_mutex_unlock(&qp->lock);
+}
+
+/* The depth does not divide 2^32, and just as many requests fit all the same. */
+static void a_queue_pair_may_do_more_than_2_to_32_requests(void **state)
+{
+	enum { DEPTH = 10, ROUNDS = 8 };
+	struct ibv_send_wr wr[DEPTH + 1], *bad;
+	struct ibv_sge sge[DEPTH + 1];
+	struct rdma_cm_id *server;
+	struct side client;
+	struct pair pair;
+	struct ibv_wc wc;
+	int i, round;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	connect_more(&pair, DEPTH, &client, &server);
+	fill(pair.server.buf, 1000, 3);
+	set_indices(client.id->qp, UINT32_MAX - 2 * DEPTH);
+	set_indices(server->qp, UINT32_MAX - 2 * DEPTH);
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i <= DEPTH; i++) {
+			sge[i] = sge_of(&pair.client, (uint32_t)i * 1000, 1000);
+			wr[i] = request(IBV_WR_RDMA_READ, &pair, &sge[i], 0);
+			wr[i].wr_id = (uint64_t)(round * DEPTH + i);
+			wr[i].next = i < DEPTH ? &wr[i + 1] : NULL;
+		}
+		assert_int_equal(ibv_post_send(client.id->qp, wr, &bad), ENOMEM);
+		assert_ptr_equal(bad, &wr[DEPTH]);
+		for (i = 0; i < DEPTH; i++) {
+			wc = expect_success(pair.client.cq, IBV_WC_RDMA_READ);
+			assert_int_equal(wc.wr_id, round * DEPTH + i);
+			assert_memory_equal(pair.client.buf + i * 1000, pair.server.buf, 1000);
+		}
+		memset(pair.client.buf, 0, DEPTH * 1000);
+	}
+	client_close(&client);
+	rdma_destroy_qp(server);
+	assert_int_equal(rdma_destroy_id(server), 0);
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -272,6 +343,7 @@ int main(void)
 		TEST(a_request_is_synchronous_if_its_listening_identifier_is),
 		TEST(a_peer_that_went_is_noticed_behind_a_message_nobody_receives),
 		TEST(a_queue_pair_needs_both_completion_queues),
+		TEST(a_queue_pair_may_do_more_than_2_to_32_requests),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_life", tests, NULL, NULL);
