@@ -9,6 +9,11 @@
 /* Guards every id's list of events; taken before a channel's own lock. */
 static pthread_mutex_t events_lock = PTHREAD_MUTEX_INITIALIZER;
 
+void srn_events_after_fork(void)
+{
+	pthread_mutex_init(&events_lock, NULL);
+}
+
 int srn_seterr(int err)
 {
 	if (!err)

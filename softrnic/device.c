@@ -359,10 +359,10 @@ static struct {
 struct ibv_context *srn_cm_context(void)
 {
 	pthread_mutex_lock(&cm.lock);
-	if (!cm.context) {
+	if (!cm.context)
 		cm.context = ibv_open_device(&device);
-		cm.pd = cm.context ? ibv_alloc_pd(cm.context) : NULL;
-	}
+	if (cm.context && !cm.pd)
+		cm.pd = ibv_alloc_pd(cm.context);
 	pthread_mutex_unlock(&cm.lock);
 	return cm.context;
 }
@@ -370,6 +370,22 @@ struct ibv_context *srn_cm_context(void)
 struct ibv_pd *srn_cm_pd(void)
 {
 	return srn_cm_context() ? cm.pd : NULL;
+}
+
+/* It stays, but what it tells is not the parent's any more. */
+void srn_device_after_fork(void)
+{
+	struct srn_context *ctx;
+
+	pthread_mutex_init(&cm.lock, NULL);
+	if (!cm.context)
+		return;
+	ctx = srn_context(cm.context);
+	pthread_mutex_init(&cm.context->mutex, NULL);
+	close(ctx->async.fd);
+	if (srn_evq_init(&ctx->async))
+		ctx->async.fd = -1;
+	cm.context->async_fd = ctx->async.fd;
 }
 
 SRN_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)

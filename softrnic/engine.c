@@ -273,26 +273,6 @@ static void *engine_main(void *arg)
 	return NULL;
 }
 
-/* A child of fork has no engine thread and must leave the parent's epoll set alone. */
-static void after_fork(void)
-{
-	pthread_mutex_init(&engine.lock, NULL);
-	pthread_cond_init(&engine.idle, NULL);
-	if (engine.epfd >= 0)
-		close(engine.epfd);
-	if (engine.wakefd >= 0)
-		close(engine.wakefd);
-	engine.epfd = -1;
-	engine.wakefd = -1;
-	engine.running = false;
-	engine.handled = NULL;
-	engine.slot_count = 0;
-	engine.kick_count = 0;
-	free(engine.slots);
-	engine.slots = NULL;
-	srn_polled_reset();
-}
-
 static uint64_t spin_setting(void)
 {
 	const char *text = getenv("SOFTRNIC_SPIN_US");
@@ -309,7 +289,6 @@ static uint64_t spin_setting(void)
 
 static int start_locked(void)
 {
-	static bool fork_handled;
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = WAKE_SLOT};
 	sigset_t all, old;
 	int ret;
@@ -324,8 +303,6 @@ static int start_locked(void)
 	}
 	TAILQ_INIT(&engine.timed);
 	engine.spin_ns = spin_setting();
-	if (!fork_handled && pthread_atfork(NULL, NULL, after_fork) == 0)
-		fork_handled = true;
 	/* The program's signals are the program's threads' business. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -368,15 +345,18 @@ int srn_src_add(struct srn_src *src)
 		;
 	if (i == engine.slot_count) {
 		uint32_t room = engine.slot_count ? engine.slot_count * 2 : 64;
-		struct slot *slots = realloc(engine.slots, room * sizeof(*slots));
+		struct slot *slots = calloc(room, sizeof(*slots)), *old = engine.slots;
 
 		if (!slots) {
 			ret = ENOMEM;
 			goto out;
 		}
-		memset(slots + engine.slot_count, 0, (room - engine.slot_count) * sizeof(*slots));
+		if (old)
+			memcpy(slots, old, engine.slot_count * sizeof(*slots));
+		/* Should another thread fork now, a child finds the one or the other. */
 		engine.slots = slots;
 		engine.slot_count = room;
+		free(old);
 	}
 	src->slot = i;
 	src->generation = ++engine.slots[i].generation;
@@ -508,4 +488,55 @@ free:
 	free(src);
 close:
 	close(fd);
+}
+
+/* ---- fork */
+
+/*
+ * A child has neither the engine's thread nor its parent's connections: sockets and epoll sets are
+ * shared with the parent, so it closes its copies.  Whatever lock another thread held is free.
+ * Nothing is done before a fork: most children exec at once, and no parent shall wait for that.
+ */
+static void after_fork(void)
+{
+	struct srn_src *src;
+	uint32_t i;
+
+	pthread_mutex_init(&engine.lock, NULL);
+	pthread_cond_init(&engine.idle, NULL);
+	for (i = 0; i < engine.slot_count; i++) {
+		src = engine.slots[i].src;
+		if (!src)
+			continue;
+		if (src->fd >= 0)
+			close(src->fd);
+		src->fd = -1;
+		src->interest = 0;
+		src->registered = src->timed = false;
+		if (src->handle == linger_handle)
+			free(src);
+	}
+	if (engine.epfd >= 0)
+		close(engine.epfd);
+	if (engine.wakefd >= 0)
+		close(engine.wakefd);
+	engine.epfd = -1;
+	engine.wakefd = -1;
+	engine.running = false;
+	engine.handled = NULL;
+	free(engine.slots);
+	engine.slots = NULL;
+	engine.slot_count = 0;
+	engine.kick_count = 0;
+	srn_polled_after_fork();
+	srn_qps_after_fork();
+	srn_mr_after_fork();
+	srn_device_after_fork();
+	srn_events_after_fork();
+	srn_requests_after_fork();
+}
+
+__attribute__((constructor)) static void mind_forks(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
 }

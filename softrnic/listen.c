@@ -17,6 +17,11 @@
 /* Guards the listeners' lists of unanswered requests. */
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
 
+void srn_requests_after_fork(void)
+{
+	pthread_mutex_init(&requests_lock, NULL);
+}
+
 bool srn_listener_forget(struct srn_listener *listener, struct srn_conn *conn)
 {
 	if (!conn->listed)

@@ -107,14 +107,17 @@ static int insert(struct srn_mr *mr)
 		return ENOMEM;
 	{
 		uint32_t room = table.room ? table.room * 2 : 256;
-		struct srn_mr **mrs = realloc(table.mrs, room * sizeof(*mrs));
+		struct srn_mr **mrs = calloc(room, sizeof(*mrs)), **old = table.mrs;
 
 		if (!mrs)
 			return ENOMEM;
-		memset(mrs + table.room, 0, (room - table.room) * sizeof(*mrs));
+		if (old)
+			memcpy(mrs, old, table.room * sizeof(*mrs));
 		i = table.room ? table.room : 1; /* STag 0 names nothing */
+		/* Should another thread fork now, a child finds the one or the other. */
 		table.mrs = mrs;
 		table.room = room;
+		free(old);
 	}
 found:
 	table.mrs[i] = mr;
@@ -230,6 +233,11 @@ void srn_mr_lock(void)
 void srn_mr_unlock(void)
 {
 	pthread_rwlock_unlock(&table.lock);
+}
+
+void srn_mr_after_fork(void)
+{
+	table.lock = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 }
 
 static struct srn_mr *find(uint32_t stag)

@@ -84,12 +84,16 @@ static int attach(struct srn_cq *cq, struct srn_qp *qp)
 {
 	if (cq->qp_count == cq->qp_room) {
 		unsigned int room = cq->qp_room ? cq->qp_room * 2 : 4;
-		struct srn_qp **qps = realloc(cq->qps, room * sizeof(*qps));
+		struct srn_qp **qps = calloc(room, sizeof(*qps)), **old = cq->qps;
 
 		if (!qps)
 			return ENOMEM;
+		if (old)
+			memcpy(qps, old, cq->qp_count * sizeof(*qps));
+		/* Should another thread fork now, a child finds the one or the other. */
 		cq->qps = qps;
 		cq->qp_room = room;
+		free(old);
 	}
 	cq->qps[cq->qp_count++] = qp;
 	return 0;
@@ -460,8 +464,30 @@ out:
 	return when;
 }
 
-void srn_polled_reset(void)
+/* While the queue pairs still say who adopted them; twice is no harm. */
+void srn_cq_after_fork(struct srn_cq *cq)
 {
+	unsigned int i;
+
+	pthread_mutex_init(&cq->lock, NULL);
+	pthread_mutex_init(&cq->attach_lock, NULL);
+	for (i = 0; i < cq->qp_count; i++)
+		if (cq->qps[i]->adopter == cq)
+			cq->qps[i--] = cq->qps[--cq->qp_count];
+	if (cq->epfd >= 0)
+		close(cq->epfd);
+	cq->epfd = -1;
+	TAILQ_INIT(&cq->deferred);
+	atomic_store(&cq->polled, false);
+	cq->armed = SRN_ARM_NONE;
+}
+
+void srn_polled_after_fork(void)
+{
+	struct srn_cq *cq;
+
 	pthread_mutex_init(&polled_lock, NULL);
+	TAILQ_FOREACH(cq, &polled, polled_link)
+	srn_cq_after_fork(cq);
 	TAILQ_INIT(&polled);
 }

@@ -291,6 +291,48 @@ SRN_EXPORT int ibv_destroy_qp(struct ibv_qp *base)
 	return 0;
 }
 
+static void qp_after_fork(struct srn_qp *qp)
+{
+	init_lock(&qp->lock);
+	if (qp->id) /* the engine may be about to leave it */
+		pthread_mutex_init(&qp->id->lock, NULL);
+	if (qp->fd >= 0)
+		qp->v.ex.qp_base.state = IBV_QPS_ERR;
+	/* The engine has closed the socket; nobody shall hear of this end. */
+	qp->fd = qp->src.fd = -1;
+	qp->connected = false;
+	qp->id = NULL;
+	qp->adopter = NULL;
+	qp->deferred = qp->on_stalled = qp->rx.stalled = false;
+	memset(qp->cq_interest, 0, sizeof(qp->cq_interest));
+}
+
+void srn_qps_after_fork(void)
+{
+	struct srn_qp *qp, *next, *first = LIST_FIRST(&all_qps);
+	struct srn_srq *srq;
+
+	pthread_mutex_init(&all_lock, NULL);
+	for (qp = first; qp; qp = LIST_NEXT(qp, all)) {
+		srn_cq_after_fork(srn_cq(qp->v.ex.qp_base.send_cq));
+		srn_cq_after_fork(srn_cq(qp->v.ex.qp_base.recv_cq));
+		if (qp->adopter)
+			srn_cq_after_fork(qp->adopter);
+		srq = (struct srn_srq *)qp->v.ex.qp_base.srq;
+		if (srq) {
+			pthread_mutex_init(&srq->lock, NULL);
+			TAILQ_INIT(&srq->stalled);
+		}
+	}
+	/* Another thread may have been at the list: it is sound forwards only. */
+	LIST_INIT(&all_qps);
+	for (qp = first; qp; qp = next) {
+		next = LIST_NEXT(qp, all);
+		qp_after_fork(qp);
+		LIST_INSERT_HEAD(&all_qps, qp, all);
+	}
+}
+
 static bool transition_allowed(const struct srn_qp *qp, enum ibv_qp_state from,
 			       enum ibv_qp_state to)
 {

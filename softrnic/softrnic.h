@@ -123,6 +123,16 @@ void srn_engine_wake(void);
 /* Reads fd to its end (at most a second), then closes it: what was sent reaches the peer. */
 void srn_linger(int fd);
 
+/* What a forked child does about its parent's threads and connections (engine.c calls them). */
+struct srn_cq;
+void srn_polled_after_fork(void);
+void srn_cq_after_fork(struct srn_cq *cq);
+void srn_qps_after_fork(void);
+void srn_mr_after_fork(void);
+void srn_device_after_fork(void);
+void srn_events_after_fork(void);
+void srn_requests_after_fork(void);
+
 /* ---- verbs objects */
 
 struct srn_context {
@@ -242,7 +252,6 @@ void srn_adopt_orphans(struct srn_cq *cq); /* adopts what nobody polls */
 void srn_qp_leave_adopter(struct srn_qp *qp);
 /* Looks which polled CQs are polled no more; returns when to look again, 0 = never. */
 uint64_t srn_polled_check(uint64_t now);
-void srn_polled_reset(void);
 
 int srn_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 int srn_req_notify_cq(struct ibv_cq *cq, int solicited_only);
