@@ -46,8 +46,8 @@ void srn_sq_complete(struct srn_qp *qp)
 	}
 }
 
-/* The frames' bytes not yet sent, as far as the vector holds them; -1: memory went away. */
-static int gather(struct srn_qp *qp, struct iovec *iov, size_t *total)
+/* The frames' bytes not yet sent, as far as the vector holds them; -1: bad's memory went away. */
+static int gather(struct srn_qp *qp, struct iovec *iov, size_t *total, struct srn_frame **bad)
 {
 	uint32_t i, skip = qp->tx.head_sent;
 	int n = 0;
@@ -61,8 +61,10 @@ static int gather(struct srn_qp *qp, struct iovec *iov, size_t *total)
 		piece[0].iov_base = frame->head;
 		piece[0].iov_len = frame->head_len;
 		payload = srn_frame_payload(qp, frame, piece + 1);
-		if (payload < 0)
+		if (payload < 0) {
+			*bad = frame;
 			return -1;
+		}
 		pieces = payload + 2;
 		piece[pieces - 1].iov_base = frame->tail;
 		piece[pieces - 1].iov_len = frame->tail_len;
@@ -117,6 +119,7 @@ static bool send_batch(struct srn_qp *qp)
 	static const struct rdmap_term local = {TERM_RDMAP, TERM_RDMAP_LOCAL, 0, NULL, 0, 0};
 	struct iovec iov[IOVS];
 	struct msghdr msg = {.msg_iov = iov};
+	struct srn_frame *bad = NULL;
 	enum srn_build built;
 	size_t total = 0;
 	ssize_t sent = 0;
@@ -124,7 +127,7 @@ static bool send_batch(struct srn_qp *qp)
 
 	srn_mr_lock();
 	built = srn_frames_build(qp);
-	n = gather(qp, iov, &total);
+	n = gather(qp, iov, &total, &bad);
 	if (n > 0) {
 		msg.msg_iovlen = (size_t)n;
 		do
@@ -135,7 +138,10 @@ static bool send_batch(struct srn_qp *qp)
 	srn_mr_unlock();
 	if (n < 0) {
 		/* Half a frame cannot be taken back. */
-		srn_qp_fail(qp, NULL, qp->sq_head, IBV_WC_LOC_PROT_ERR);
+		if (bad->kind == SRN_FRAME_WQE)
+			srn_qp_fail(qp, NULL, bad->index, IBV_WC_LOC_PROT_ERR);
+		else
+			srn_qp_fail(qp, NULL, SRN_NO_WQE, IBV_WC_SUCCESS);
 		return false;
 	}
 	if (sent > 0)

@@ -333,6 +333,106 @@ static void a_queue_pair_may_do_more_than_2_to_32_requests(void **state)
 	pair_close(&pair);
 }
 
+static bool blocked(struct side *side)
+{
+	struct srn_qp *qp = srn_qp(side->id->qp);
+	bool is;
+
+	pthread_mutex_lock(&qp->lock);
+	is = qp->tx.blocked;
+	pthread_mutex_unlock(&qp->lock);
+	return is;
+}
+
+/* The client waits with a message nobody receives, and the sockets in between hold little. */
+static void obstruct(struct pair *pair)
+{
+	struct ibv_sge sge = sge_of(&pair->server, 0, 8);
+	struct ibv_send_wr wr = request(IBV_WR_SEND, pair, &sge, 0);
+	int size = 65536;
+
+	assert_int_equal(setsockopt(srn_qp(pair->server.id->qp)->fd, SOL_SOCKET, SO_SNDBUF, &size,
+				    sizeof(size)),
+			 0);
+	assert_int_equal(setsockopt(srn_qp(pair->client.id->qp)->fd, SOL_SOCKET, SO_RCVBUF, &size,
+				    sizeof(size)),
+			 0);
+	assert_int_equal(post(&pair->server, &wr), 0);
+	expect_success(pair->server.cq, IBV_WC_SEND);
+}
+
+static void a_response_whose_memory_goes_is_no_requests_fault(void **state)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair pair;
+	int i;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	obstruct(&pair);
+	for (i = 0; i < 4; i++) {
+		sge = sge_of(&pair.client, 0, PAIR_BUF);
+		wr = request(IBV_WR_RDMA_READ, &pair, &sge, 0);
+		assert_int_equal(post(&pair.client, &wr), 0);
+	}
+	UNTIL(blocked(&pair.server));
+	wr = request(IBV_WR_SEND, &pair, NULL, 0);
+	assert_int_equal(post(&pair.server, &wr), 0);
+	assert_int_equal(ibv_dereg_mr(pair.server.mr), 0);
+	pair.server.mr = NULL;
+	post_recv(&pair.client, 1, 0, 100);
+	assert_int_equal(expect_wc(pair.server.cq).status, IBV_WC_WR_FLUSH_ERR);
+	expect_event(&pair.server, RDMA_CM_EVENT_DISCONNECTED);
+	expect_event(&pair.client, RDMA_CM_EVENT_DISCONNECTED);
+	pair_close(&pair);
+}
+
+static void a_request_whose_memory_goes_is_to_blame_itself(void **state)
+{
+	enum { LENGTH = 32768, EVERY = 16, COUNT = 32 };
+	struct ibv_send_wr wr[COUNT];
+	struct ibv_sge sge[COUNT];
+	struct ibv_mr *other;
+	struct pair pair;
+	struct ibv_wc wc;
+	uint64_t i;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	other = ibv_reg_mr(pair.server.id->pd, pair.server.buf, LENGTH, PAIR_ACCESS);
+	assert_non_null(other);
+	obstruct(&pair);
+	for (i = 0; i < COUNT; i++) {
+		sge[i] = sge_of(&pair.server, 0, LENGTH);
+		if (i % EVERY == EVERY - 1)
+			sge[i].lkey = other->lkey;
+		wr[i] = request(IBV_WR_RDMA_WRITE, &pair, &sge[i], 0);
+		wr[i].wr_id = i;
+		wr[i].wr.rdma.remote_addr = (uintptr_t)pair.client.buf;
+		wr[i].wr.rdma.rkey = pair.client.mr->rkey;
+		wr[i].next = i + 1 < COUNT ? &wr[i + 1] : NULL;
+	}
+	/* at once, so that they are frames when the socket is full */
+	assert_int_equal(post(&pair.server, wr), 0);
+	UNTIL(blocked(&pair.server));
+	assert_int_equal(ibv_dereg_mr(other), 0);
+	post_recv(&pair.client, 1, 0, 100);
+	for (i = 0; i < COUNT; i++) {
+		wc = expect_wc(pair.server.cq);
+		assert_int_equal(wc.wr_id, i);
+		if (wc.status == IBV_WC_LOC_PROT_ERR)
+			assert_int_equal(i % EVERY, EVERY - 1);
+		else if (wc.status == IBV_WC_SUCCESS)
+			continue;
+		else
+			assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	}
+	expect_event(&pair.server, RDMA_CM_EVENT_DISCONNECTED);
+	expect_event(&pair.client, RDMA_CM_EVENT_DISCONNECTED);
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -344,6 +444,8 @@ int main(void)
 		TEST(a_peer_that_went_is_noticed_behind_a_message_nobody_receives),
 		TEST(a_queue_pair_needs_both_completion_queues),
 		TEST(a_queue_pair_may_do_more_than_2_to_32_requests),
+		TEST(a_response_whose_memory_goes_is_no_requests_fault),
+		TEST(a_request_whose_memory_goes_is_to_blame_itself),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_life", tests, NULL, NULL);
