@@ -148,8 +148,11 @@ struct ibv_qp *srn_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_
 	if (attr->srq)
 		atomic_fetch_add(&((struct srn_srq *)attr->srq)->users, 1);
 	pthread_mutex_lock(&all_lock);
-	last_number = (last_number + 1) & 0xffffff;
-	base->qp_num = base->handle = last_number ? last_number : ++last_number;
+	/* They come round again: a queue pair that lives long keeps its own. */
+	do
+		last_number = (last_number + 1) & 0xffffff;
+	while (!last_number || find_locked(last_number));
+	base->qp_num = base->handle = last_number;
 	LIST_INSERT_HEAD(&all_qps, qp, all);
 	pthread_mutex_unlock(&all_lock);
 	attr->cap = qp->cap;

@@ -433,6 +433,23 @@ static void a_request_whose_memory_goes_is_to_blame_itself(void **state)
 	pair_close(&pair);
 }
 
+static void no_two_queue_pairs_have_one_number(void **state)
+{
+	struct ibv_qp *qp, *old;
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	old = own_qp(pair.client.id->pd, pair.client.cq);
+	/* as if the numbers had gone round since it was made */
+	old->qp_num++;
+	qp = own_qp(pair.client.id->pd, pair.client.cq);
+	assert_int_not_equal(qp->qp_num, old->qp_num);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_qp(old), 0);
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -446,6 +463,7 @@ int main(void)
 		TEST(a_queue_pair_may_do_more_than_2_to_32_requests),
 		TEST(a_response_whose_memory_goes_is_no_requests_fault),
 		TEST(a_request_whose_memory_goes_is_to_blame_itself),
+		TEST(no_two_queue_pairs_have_one_number),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_life", tests, NULL, NULL);
