@@ -301,8 +301,9 @@ int srn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	if (cq->armed < kind)
 		cq->armed = kind;
 	pthread_mutex_unlock(&cq->lock);
-	/* The program is about to sleep. */
-	srn_cq_unpolled(cq);
+	/* The program is about to sleep; if not now, the engine sees it soon. */
+	if (!srn_building)
+		srn_cq_unpolled(cq);
 	return 0;
 }
 

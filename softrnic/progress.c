@@ -249,7 +249,7 @@ static void send_deferred(struct srn_cq *cq)
 
 	do {
 		pthread_mutex_lock(&cq->lock);
-		qp = TAILQ_FIRST(&cq->deferred);
+		qp = srn_building ? NULL : TAILQ_FIRST(&cq->deferred);
 		if (qp) {
 			TAILQ_REMOVE(&cq->deferred, qp, deferred_link);
 			qp->deferred = false;
@@ -299,7 +299,7 @@ static void count_empty(struct srn_cq *cq)
 	now = srn_now_ns();
 	if (now - cq->empty_since > BATCH_NS)
 		cq->streak = 0;
-	else if (++cq->streak >= cq->need)
+	else if (++cq->streak >= cq->need && !srn_building)
 		become_polled(cq, now);
 	cq->empty_since = now;
 }
@@ -314,7 +314,7 @@ static void remember_posts(struct srn_cq *cq)
 /* With attach_lock held. */
 static void adopt_if_wanted(struct srn_cq *cq)
 {
-	if (!atomic_load_explicit(&cq->adopt_wanted, memory_order_relaxed))
+	if (!atomic_load_explicit(&cq->adopt_wanted, memory_order_relaxed) || srn_building)
 		return;
 	atomic_store_explicit(&cq->adopt_wanted, false, memory_order_relaxed);
 	if (atomic_load_explicit(&cq->polled, memory_order_relaxed)) {
@@ -380,7 +380,8 @@ void srn_cq_posted(struct srn_cq *cq)
 	unsigned long posts = atomic_fetch_add_explicit(&cq->posts, 1, memory_order_relaxed) + 1;
 	unsigned long since = posts - atomic_load_explicit(&cq->posts_polled, memory_order_relaxed);
 
-	if (since % POSTS_BATCH || atomic_load_explicit(&cq->polled, memory_order_relaxed))
+	if (since % POSTS_BATCH || atomic_load_explicit(&cq->polled, memory_order_relaxed) ||
+	    srn_building)
 		return;
 	if (pthread_mutex_trylock(&cq->attach_lock))
 		return;

@@ -315,6 +315,7 @@ void srn_qps_after_fork(void)
 	struct srn_qp *qp, *next, *first = LIST_FIRST(&all_qps);
 	struct srn_srq *srq;
 
+	srn_building = 0;
 	pthread_mutex_init(&all_lock, NULL);
 	for (qp = first; qp; qp = LIST_NEXT(qp, all)) {
 		srn_cq_after_fork(srn_cq(qp->v.ex.qp_base.send_cq));

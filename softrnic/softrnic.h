@@ -445,6 +445,11 @@ struct srn_qp *srn_qp_find(uint32_t qp_num);
 void srn_qp_disconnect(struct srn_id *id);
 void srn_qp_forget_id(struct srn_id *id);
 void srn_wr_api_init(struct srn_qp *qp);
+/*
+ * Of how many queue pairs this thread holds the lock between ibv_wr_start() and its end.  Then its
+ * polls and posts must wait for no queue pair's lock.
+ */
+extern _Thread_local unsigned int srn_building __attribute__((tls_model("initial-exec")));
 bool srn_sq_full(struct srn_qp *qp, uint32_t more); /* with more of its requests not yet posted */
 int srn_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int srn_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

@@ -5,6 +5,8 @@
 
 #include "softrnic.h"
 
+_Thread_local unsigned int srn_building;
+
 static struct srn_qp *of(struct ibv_qp_ex *ex)
 {
 	return (struct srn_qp *)(void *)ex;
@@ -16,6 +18,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	struct srn_qp *qp = of(ex);
 
 	pthread_mutex_lock(&qp->lock);
+	srn_building++;
 	qp->wr_built = 0;
 	qp->wr_error = 0;
 }
@@ -51,6 +54,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 			srn_stream_posted(qp);
 	}
 	qp->wr_built = 0;
+	srn_building--;
 	pthread_mutex_unlock(&qp->lock);
 	srn_cq_posted(srn_cq(ex->qp_base.send_cq));
 	return ret;
@@ -61,6 +65,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 	struct srn_qp *qp = of(ex);
 
 	qp->wr_built = 0;
+	srn_building--;
 	pthread_mutex_unlock(&qp->lock);
 }
 

@@ -450,6 +450,71 @@ static void no_two_queue_pairs_have_one_number(void **state)
 	pair_close(&pair);
 }
 
+static void poll_some(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
+}
+
+/* Without a pause: what counts is how many polls there are in a millisecond. */
+static void poll_until_polled(struct srn_cq *cq)
+{
+	uint64_t until = __real_srn_now_ns() + LIMIT_NS;
+
+	while (!atomic_load(&cq->polled)) {
+		assert_int_equal(srn_poll_cq((struct ibv_cq *)&cq->ex, 1, &(struct ibv_wc){0}), 0);
+		assert_true(__real_srn_now_ns() < until);
+	}
+}
+
+/* The builder holds the queue pair's lock: its polls must not wait for that. */
+static void requests_may_be_built_around_polls(void **state)
+{
+	enum { MORE = 4 }; /* with them the CQ uses epoll, and requests wait on its list */
+	struct rdma_cm_id *servers[MORE];
+	struct side clients[MORE];
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair pair;
+	struct srn_cq *cq;
+	int i;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	cq = srn_cq(pair.client.cq);
+	ibv_wr_start(pair.client.qpx);
+	poll_some(pair.client.cq); /* enough to become polled */
+	ibv_wr_abort(pair.client.qpx);
+	poll_until_polled(cq);
+	for (i = 0; i < MORE; i++)
+		connect_more(&pair, 4, &clients[i], &servers[i]);
+	assert_true(cq->epfd >= 0);
+	poll_until_polled(cq);
+	sge = sge_of(&pair.client, 0, 8);
+	wr = request(IBV_WR_RDMA_WRITE, &pair, &sge, 0);
+	wr.send_flags = 0; /* it waits for the next poll */
+	assert_int_equal(post(&pair.client, &wr), 0);
+	ibv_wr_start(pair.client.qpx);
+	atomic_store(&cq->adopt_wanted, true);
+	poll_some(pair.client.cq);
+	assert_int_equal(ibv_req_notify_cq(pair.client.cq, 0), 0);
+	pair.client.qpx->wr_id = 7;
+	pair.client.qpx->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_read(pair.client.qpx, pair.server.mr->rkey, (uintptr_t)pair.server.buf);
+	ibv_wr_set_sge(pair.client.qpx, pair.client.mr->lkey, (uintptr_t)pair.client.buf, 8);
+	assert_int_equal(ibv_wr_complete(pair.client.qpx), 0);
+	assert_int_equal(expect_success(pair.client.cq, IBV_WC_RDMA_READ).wr_id, 7);
+	for (i = 0; i < MORE; i++) {
+		client_close(&clients[i]);
+		rdma_destroy_qp(servers[i]);
+		assert_int_equal(rdma_destroy_id(servers[i]), 0);
+	}
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -464,6 +529,7 @@ int main(void)
 		TEST(a_response_whose_memory_goes_is_no_requests_fault),
 		TEST(a_request_whose_memory_goes_is_to_blame_itself),
 		TEST(no_two_queue_pairs_have_one_number),
+		TEST(requests_may_be_built_around_polls),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_life", tests, NULL, NULL);
