@@ -114,7 +114,7 @@ SRN_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma
 	if (!event)
 		return srn_seterr(EINVAL);
 	do {
-		node = srn_evq_pop(&((struct srn_channel *)channel)->evq);
+		node = srn_evq_pop(&((struct srn_channel *)channel)->evq, NULL);
 		if (!node)
 			return -1;
 		got = container_of(node, struct srn_cm_event, node);

@@ -307,11 +307,17 @@ int srn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
+static void event_taken(struct srn_event_node *node)
+{
+	container_of(node, struct srn_cq_event, node)->cq->events_given++;
+}
+
+/* The CQ stays, once its event is taken, until that is acked. */
 SRN_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 				void **cq_context)
 {
 	struct srn_comp_channel *ch = (struct srn_comp_channel *)channel;
-	struct srn_event_node *node = srn_evq_pop(&ch->evq);
+	struct srn_event_node *node = srn_evq_pop(&ch->evq, event_taken);
 	struct srn_cq_event *event;
 	struct srn_cq *scq;
 
@@ -320,9 +326,6 @@ SRN_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
 	event = container_of(node, struct srn_cq_event, node);
 	scq = event->cq;
 	free(event);
-	pthread_mutex_lock(&scq->ex.mutex);
-	scq->events_given++;
-	pthread_mutex_unlock(&scq->ex.mutex);
 	*cq = (struct ibv_cq *)&scq->ex;
 	*cq_context = scq->ex.cq_context;
 	return 0;

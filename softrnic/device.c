@@ -447,7 +447,7 @@ static uint32_t *acked_counter(struct ibv_async_event *event, pthread_mutex_t **
 	}
 }
 
-/* How often an object's events were handed out is counted beside its acks. */
+/* How often an object's events were taken; guarded by the queue's lock. */
 static uint32_t *given_counter(struct ibv_async_event *event)
 {
 	switch (event->event_type) {
@@ -461,23 +461,27 @@ static uint32_t *given_counter(struct ibv_async_event *event)
 	}
 }
 
-SRN_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+static void async_taken(struct srn_event_node *node)
 {
-	struct srn_event_node *node = srn_evq_pop(&srn_context(context)->async);
-	struct srn_async *async;
+	struct ibv_async_event *event = &container_of(node, struct srn_async, node)->event;
 	pthread_mutex_t *mutex;
 	pthread_cond_t *cond;
+
+	if (acked_counter(event, &mutex, &cond))
+		++*given_counter(event);
+}
+
+/* The object stays, once its event is taken, until that is acked. */
+SRN_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	struct srn_event_node *node = srn_evq_pop(&srn_context(context)->async, async_taken);
+	struct srn_async *async;
 
 	if (!node)
 		return -1;
 	async = container_of(node, struct srn_async, node);
 	*event = async->event;
 	free(async);
-	if (acked_counter(event, &mutex, &cond)) {
-		pthread_mutex_lock(mutex);
-		++*given_counter(event);
-		pthread_mutex_unlock(mutex);
-	}
 	return 0;
 }
 

@@ -36,7 +36,7 @@ void srn_evq_push(struct srn_evq *evq, struct srn_event_node *node)
 	pthread_mutex_unlock(&evq->lock);
 }
 
-struct srn_event_node *srn_evq_pop(struct srn_evq *evq)
+struct srn_event_node *srn_evq_pop(struct srn_evq *evq, void (*taken)(struct srn_event_node *))
 {
 	struct srn_event_node *node;
 	uint64_t token;
@@ -48,6 +48,8 @@ struct srn_event_node *srn_evq_pop(struct srn_evq *evq)
 		node = TAILQ_FIRST(&evq->list);
 		if (node)
 			TAILQ_REMOVE(&evq->list, node, link);
+		if (node && taken)
+			taken(node);
 		pthread_mutex_unlock(&evq->lock);
 	} while (!node); /* its event was cancelled after the token was taken */
 	return node;

@@ -90,8 +90,11 @@ struct srn_evq {
 int srn_evq_init(struct srn_evq *evq);
 void srn_evq_destroy(struct srn_evq *evq);
 void srn_evq_push(struct srn_evq *evq, struct srn_event_node *node);
-/* Blocks as the descriptor's O_NONBLOCK says; NULL with errno set if there is nothing. */
-struct srn_event_node *srn_evq_pop(struct srn_evq *evq);
+/*
+ * Blocks as the descriptor's O_NONBLOCK says; NULL with errno set if there is nothing.  taken, if
+ * not NULL, is called with the queue locked: who finds a node queued no more finds it taken.
+ */
+struct srn_event_node *srn_evq_pop(struct srn_evq *evq, void (*taken)(struct srn_event_node *));
 /* Takes a node out that nobody has popped; false if it is not queued any more. */
 bool srn_evq_cancel(struct srn_evq *evq, struct srn_event_node *node);
 
@@ -199,8 +202,8 @@ struct srn_cq {
 	uint32_t size, head, count;
 	int armed; /* 0, or the kind of event asked for */
 	bool overrun;
-	uint32_t events_given, async_given;
-	struct ibv_wc current; /* of the extended polling calls */
+	uint32_t events_given, async_given; /* counted under the event queues' locks */
+	struct ibv_wc current;              /* of the extended polling calls */
 	uint64_t wc_flags;
 
 	/* Progress: the queue pairs whose bytes a poll of this CQ moves. */

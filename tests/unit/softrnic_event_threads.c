@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Events: of completion channels, of the device, of the engine's sources; and what goes meanwhile.
+ */
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "softrnic_pair.h"
+
+#define LIMIT_NS 20000000000ull /* for what must come */
+
+static uint64_t limit(void)
+{
+	return __real_srn_now_ns() + LIMIT_NS;
+}
+
+static bool in_time(uint64_t until)
+{
+	sched_yield();
+	return __real_srn_now_ns() < until;
+}
+
+/* ---- an event that is taken, and its object that goes */
+
+/* A CQ of one entry with the completions of two receives: a completion event and an overrun. */
+static struct ibv_cq *cq_with_events(struct ibv_comp_channel *channel)
+{
+	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {1, 2, 1, 1, 0}};
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT};
+	struct ibv_recv_wr wr = {.num_sge = 0}, *bad;
+	struct ibv_cq *cq = ibv_create_cq(srn_cm_context(), 1, NULL, channel, 0);
+	struct ibv_qp *qp;
+	int i;
+
+	assert_non_null(cq);
+	attr.send_cq = attr.recv_cq = cq;
+	qp = ibv_create_qp(srn_cm_pd(), &attr);
+	assert_non_null(qp);
+	assert_int_equal(ibv_modify_qp(qp, &to, IBV_QP_STATE), 0);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
+	if (channel)
+		assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+	to.qp_state = IBV_QPS_ERR;
+	assert_int_equal(ibv_modify_qp(qp, &to, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	return cq;
+}
+
+static void *take_cq_event(void *channel)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	assert_int_equal(ibv_get_cq_event(channel, &cq, &context), 0);
+	return cq;
+}
+
+static void *take_async_event(void *context)
+{
+	struct ibv_async_event event;
+
+	assert_int_equal(ibv_get_async_event(context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
+	return event.element.cq;
+}
+
+/*
+ * Who destroys the object looks at the queue and at this count: once the event is out of the one it
+ * is in the other, even if the thread that takes it gets no further.
+ */
+static void expect_counted(struct srn_evq *evq, const uint32_t *given)
+{
+	uint64_t until = limit();
+	bool taken;
+
+	do {
+		pthread_mutex_lock(&evq->lock);
+		taken = TAILQ_EMPTY(&evq->list);
+		if (taken)
+			assert_int_equal(*given, 1);
+		pthread_mutex_unlock(&evq->lock);
+	} while (!taken && in_time(until));
+	assert_true(taken);
+}
+
+static void a_completion_event_counts_as_given_once_it_is_taken(void **state)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(srn_cm_context());
+	struct ibv_cq *cq = cq_with_events(channel);
+	pthread_t thread;
+	void *got;
+
+	(void)state;
+	pthread_mutex_lock(&cq->mutex);
+	assert_int_equal(pthread_create(&thread, NULL, take_cq_event, channel), 0);
+	expect_counted(&((struct srn_comp_channel *)channel)->evq, &srn_cq(cq)->events_given);
+	pthread_mutex_unlock(&cq->mutex);
+	assert_int_equal(pthread_join(thread, &got), 0);
+	assert_ptr_equal(got, cq);
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
+static void an_asynchronous_event_counts_as_given_once_it_is_taken(void **state)
+{
+	struct ibv_context *context = srn_cm_context();
+	struct ibv_async_event event = {.event_type = IBV_EVENT_CQ_ERR};
+	struct ibv_cq *cq = cq_with_events(NULL);
+	pthread_t thread;
+	void *got;
+
+	(void)state;
+	pthread_mutex_lock(&cq->mutex);
+	assert_int_equal(pthread_create(&thread, NULL, take_async_event, context), 0);
+	expect_counted(&srn_context(context)->async, &srn_cq(cq)->async_given);
+	pthread_mutex_unlock(&cq->mutex);
+	assert_int_equal(pthread_join(thread, &got), 0);
+	assert_ptr_equal(got, cq);
+	event.element.cq = cq;
+	ibv_ack_async_event(&event);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void *take_and_ack(void *channel)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!ibv_get_cq_event(channel, &cq, &context)) {
+		context = cq->cq_context;
+		ibv_ack_cq_events(cq, 1);
+		if (context)
+			break;
+	}
+	return NULL;
+}
+
+static void *take_and_ack_async(void *context)
+{
+	struct ibv_async_event event;
+
+	while (!ibv_get_async_event(context, &event) && event.event_type == IBV_EVENT_CQ_ERR)
+		ibv_ack_async_event(&event);
+	return NULL;
+}
+
+static void objects_may_go_while_their_events_are_taken(void **state)
+{
+	struct ibv_context *context = srn_cm_context();
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	pthread_t taker, async_taker;
+	struct ibv_cq *cq;
+	int i;
+
+	(void)state;
+	assert_int_equal(pthread_create(&taker, NULL, take_and_ack, channel), 0);
+	assert_int_equal(pthread_create(&async_taker, NULL, take_and_ack_async, context), 0);
+	for (i = 0; i < 300; i++) {
+		cq = cq_with_events(channel);
+		if (i & 1)
+			sched_yield();
+		assert_int_equal(ibv_destroy_cq(cq), 0);
+	}
+	cq = ibv_create_cq(context, 1, channel, channel, 0);
+	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+	srn_cq_push(cq, &(struct ibv_wc){.wr_id = 1}, false);
+	srn_async_event(context, IBV_EVENT_DEVICE_FATAL, NULL);
+	assert_int_equal(pthread_join(taker, NULL), 0);
+	assert_int_equal(pthread_join(async_taker, NULL), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_completion_event_counts_as_given_once_it_is_taken),
+		TEST(an_asynchronous_event_counts_as_given_once_it_is_taken),
+		TEST(objects_may_go_while_their_events_are_taken),
+	};
+
+	return cmocka_run_group_tests_name("softrnic_event_threads", tests, NULL, NULL);
+}
