@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Queues of events behind a descriptor the program may poll: an eventfd counts what is queued. */
+/*
+ * Queues of events behind a descriptor the program may poll: an eventfd counts what is queued.  The
+ * tokens in it and in readers' hands are as many as the events queued and the surplus.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -15,6 +18,7 @@ int srn_evq_init(struct srn_evq *evq)
 		return errno;
 	pthread_mutex_init(&evq->lock, NULL);
 	TAILQ_INIT(&evq->list);
+	evq->surplus = 0;
 	return 0;
 }
 
@@ -38,20 +42,25 @@ void srn_evq_push(struct srn_evq *evq, struct srn_event_node *node)
 
 struct srn_event_node *srn_evq_pop(struct srn_evq *evq, void (*taken)(struct srn_event_node *))
 {
-	struct srn_event_node *node;
+	struct srn_event_node *node = NULL;
 	uint64_t token;
 
 	do {
 		if (read(evq->fd, &token, sizeof(token)) != sizeof(token))
 			return NULL;
 		pthread_mutex_lock(&evq->lock);
-		node = TAILQ_FIRST(&evq->list);
-		if (node)
-			TAILQ_REMOVE(&evq->list, node, link);
-		if (node && taken)
-			taken(node);
+		if (evq->surplus) {
+			/* An event was cancelled after the token was taken. */
+			evq->surplus--;
+		} else {
+			node = TAILQ_FIRST(&evq->list); /* none: a forked child shares tokens */
+			if (node)
+				TAILQ_REMOVE(&evq->list, node, link);
+			if (node && taken)
+				taken(node);
+		}
 		pthread_mutex_unlock(&evq->lock);
-	} while (!node); /* its event was cancelled after the token was taken */
+	} while (!node);
 	return node;
 }
 
@@ -67,9 +76,9 @@ bool srn_evq_cancel(struct srn_evq *evq, struct srn_event_node *node)
 		if (queued != node)
 			continue;
 		TAILQ_REMOVE(&evq->list, node, link);
-		/* Never waits: if a reader has the token already, it finds the queue empty. */
+		/* Never waits: if a reader has the token already, it shall do without. */
 		if (preadv2(evq->fd, &iov, 1, -1, RWF_NOWAIT) < 0)
-			errno = 0;
+			evq->surplus++;
 		break;
 	}
 	pthread_mutex_unlock(&evq->lock);

@@ -85,6 +85,7 @@ struct srn_evq {
 	int fd;
 	pthread_mutex_t lock;
 	struct srn_event_list list;
+	unsigned int surplus; /* tokens that readers have or will get of events cancelled */
 };
 
 int srn_evq_init(struct srn_evq *evq);

@@ -174,6 +174,52 @@ static void objects_may_go_while_their_events_are_taken(void **state)
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
+/* ---- the descriptor of an event queue tells what is in it */
+
+static bool readable(int fd)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void *pop(void *evq)
+{
+	return srn_evq_pop(evq, NULL);
+}
+
+static void a_queue_is_not_readable_for_an_event_cancelled_under_a_readers_hands(void **state)
+{
+	struct srn_event_node cancelled = {.link = {NULL}}, queued = {.link = {NULL}};
+	uint64_t until = limit();
+	pthread_mutexattr_t attr;
+	struct srn_evq evq;
+	pthread_t reader;
+	void *got;
+
+	(void)state;
+	assert_int_equal(srn_evq_init(&evq), 0);
+	/* The test holds the reader up with the queue's lock, and goes on itself. */
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_destroy(&evq.lock);
+	pthread_mutex_init(&evq.lock, &attr);
+	srn_evq_push(&evq, &cancelled);
+	pthread_mutex_lock(&evq.lock);
+	assert_int_equal(pthread_create(&reader, NULL, pop, &evq), 0);
+	while (readable(evq.fd) && in_time(until))
+		;
+	assert_false(readable(evq.fd));
+	assert_true(srn_evq_cancel(&evq, &cancelled));
+	srn_evq_push(&evq, &queued);
+	pthread_mutex_unlock(&evq.lock);
+	assert_int_equal(pthread_join(reader, &got), 0);
+	assert_ptr_equal(got, &queued);
+	assert_false(readable(evq.fd));
+	srn_evq_destroy(&evq);
+	pthread_mutexattr_destroy(&attr);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -182,6 +228,7 @@ int main(void)
 		TEST(a_completion_event_counts_as_given_once_it_is_taken),
 		TEST(an_asynchronous_event_counts_as_given_once_it_is_taken),
 		TEST(objects_may_go_while_their_events_are_taken),
+		TEST(a_queue_is_not_readable_for_an_event_cancelled_under_a_readers_hands),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_event_threads", tests, NULL, NULL);
