@@ -174,6 +174,9 @@ SRN_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	if (users)
 		return EBUSY;
 	srn_cq_unpolled(cq);
+	/* If the engine was faster, it may be at it still. */
+	pthread_mutex_lock(&cq->attach_lock);
+	pthread_mutex_unlock(&cq->attach_lock);
 	if (cq->ex.channel) {
 		cancel_events(cq);
 		pthread_mutex_lock(&cq->ex.mutex);

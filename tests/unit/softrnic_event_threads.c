@@ -220,6 +220,113 @@ static void a_queue_is_not_readable_for_an_event_cancelled_under_a_readers_hands
 	pthread_mutexattr_destroy(&attr);
 }
 
+/* ---- a polled CQ, and the engine that looks whether it is polled still */
+
+/* The engine may have ended it again when this returns. */
+static void poll_until_polled(struct ibv_cq *cq)
+{
+	uint64_t until = limit();
+	bool polled = false;
+	struct ibv_wc wc;
+
+	while (!polled && __real_srn_now_ns() < until) {
+		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
+		polled = atomic_load(&srn_cq(cq)->polled);
+	}
+	assert_true(polled);
+}
+
+static void expect_not_polled(struct ibv_cq *cq)
+{
+	uint64_t until = limit();
+
+	while (atomic_load(&srn_cq(cq)->polled) && in_time(until))
+		;
+	assert_false(atomic_load(&srn_cq(cq)->polled));
+}
+
+/* A polled CQ without a queue pair of its own that has adopted qp; that comes back locked. */
+static struct ibv_cq *adopting_cq(struct srn_qp *qp)
+{
+	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+	struct ibv_cq *cq = ibv_create_cq(srn_cm_context(), 4, NULL, NULL, 0);
+	uint64_t until = limit();
+	struct ibv_qp *own;
+
+	assert_non_null(cq);
+	attr.send_cq = attr.recv_cq = cq;
+	/* again if the engine took over meanwhile */
+	do {
+		own = ibv_create_qp(srn_cm_pd(), &attr);
+		assert_non_null(own);
+		poll_until_polled(cq);
+		assert_int_equal(ibv_destroy_qp(own), 0);
+		pthread_mutex_lock(&qp->lock);
+		if (qp->adopter == srn_cq(cq))
+			return cq;
+		pthread_mutex_unlock(&qp->lock);
+	} while (in_time(until));
+	fail();
+	return NULL;
+}
+
+struct destroyer {
+	struct ibv_cq *cq;
+	atomic_bool done;
+};
+
+static _Thread_local struct destroyer *held_up;
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+
+/* The destroyer has counted the queue pairs, and the engine is faster with what follows. */
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	struct destroyer *destroyer = held_up;
+	int ret = __real_pthread_mutex_unlock(mutex);
+
+	if (destroyer && mutex == &srn_cq(destroyer->cq)->attach_lock) {
+		held_up = NULL;
+		expect_not_polled(destroyer->cq);
+	}
+	return ret;
+}
+
+static void *destroy(void *arg)
+{
+	struct destroyer *destroyer = arg;
+
+	held_up = destroyer;
+	assert_int_equal(ibv_destroy_cq(destroyer->cq), 0);
+	atomic_store(&destroyer->done, true);
+	return NULL;
+}
+
+static void a_cq_stays_until_the_engine_has_given_its_queue_pairs_back(void **state)
+{
+	struct destroyer destroyer = {.done = false};
+	struct srn_qp *qp;
+	pthread_t thread;
+	struct pair pair;
+	int i;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	qp = srn_qp(pair.server.id->qp);
+	destroyer.cq = adopting_cq(qp);
+	/* The engine wants to give qp back, for which it must wait. */
+	assert_int_equal(pthread_create(&thread, NULL, destroy, &destroyer), 0);
+	/* It has time to be wrong. */
+	for (i = 0; i < 50 && !atomic_load(&destroyer.done); i++)
+		poll(NULL, 0, 1);
+	assert_false(atomic_load(&destroyer.done));
+	pthread_mutex_unlock(&qp->lock);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_null(qp->adopter);
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -229,6 +336,7 @@ int main(void)
 		TEST(an_asynchronous_event_counts_as_given_once_it_is_taken),
 		TEST(objects_may_go_while_their_events_are_taken),
 		TEST(a_queue_is_not_readable_for_an_event_cancelled_under_a_readers_hands),
+		TEST(a_cq_stays_until_the_engine_has_given_its_queue_pairs_back),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_event_threads", tests, NULL, NULL);
