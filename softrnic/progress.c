@@ -421,8 +421,11 @@ static void check_one(struct srn_cq *cq, uint64_t now)
 {
 	unsigned long polls = atomic_load_explicit(&cq->polls, memory_order_relaxed);
 	unsigned long posts = atomic_load_explicit(&cq->posts, memory_order_relaxed);
-	bool busy = polls - cq->polls_seen >= CHECK_POLLS || posts - cq->posts_seen >= CHECK_POSTS;
+	bool busy = polls - cq->polls_seen >= CHECK_POLLS;
 
+	/* A program with an armed CQ may sleep, whoever posts meanwhile. */
+	if (posts - cq->posts_seen >= CHECK_POSTS && !is_armed(cq))
+		busy = true;
 	cq->polls_seen = polls;
 	cq->posts_seen = posts;
 	if (busy) {

@@ -327,6 +327,47 @@ static void a_cq_stays_until_the_engine_has_given_its_queue_pairs_back(void **st
 	pair_close(&pair);
 }
 
+/*
+ * A program arms its CQ, looks at it for so long that this counts as polling, and sleeps; another
+ * of its threads goes on posting to the CQ's queue pair.
+ */
+static void posts_do_not_keep_an_armed_cq_from_the_engine(void **state)
+{
+	struct ibv_sge sge, small;
+	struct ibv_send_wr wr, write, *bad;
+	struct srn_cq *cq;
+	struct pair pair;
+	struct pollfd pfd;
+	uint64_t until = limit();
+	int i, checks = 0;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	cq = srn_cq(pair.server.cq);
+	post_recv(&pair.server, 7, 0, 64);
+	assert_int_equal(ibv_req_notify_cq(pair.server.cq, 0), 0);
+	poll_until_polled(pair.server.cq);
+	small = sge_of(&pair.server, 0, 8);
+	write = request(IBV_WR_RDMA_WRITE, &pair, &small, 0);
+	write.send_flags = 0;
+	write.wr.rdma.remote_addr = (uintptr_t)pair.client.buf;
+	write.wr.rdma.rkey = pair.client.mr->rkey;
+	/* The engine's checks that find the CQ busy; the first may have seen the polls. */
+	while (atomic_load(&cq->polled) && checks < 10 && in_time(until)) {
+		for (i = 0; i < 300; i++)
+			ibv_post_send(pair.server.id->qp, &write, &bad);
+		checks += atomic_exchange(&cq->adopt_wanted, false);
+	}
+	assert_true(checks < 10);
+	assert_false(atomic_load(&cq->polled));
+	sge = sge_of(&pair.client, 4096, 10);
+	wr = request(IBV_WR_SEND, &pair, &sge, 0);
+	assert_int_equal(post(&pair.client, &wr), 0);
+	pfd = (struct pollfd){.fd = pair.server.comp->fd, .events = POLLIN};
+	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -337,6 +378,7 @@ int main(void)
 		TEST(objects_may_go_while_their_events_are_taken),
 		TEST(a_queue_is_not_readable_for_an_event_cancelled_under_a_readers_hands),
 		TEST(a_cq_stays_until_the_engine_has_given_its_queue_pairs_back),
+		TEST(posts_do_not_keep_an_armed_cq_from_the_engine),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_event_threads", tests, NULL, NULL);
