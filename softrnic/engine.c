@@ -26,6 +26,7 @@
 #define SPIN_MISSES    4     /* looked for nothing so often: stop looking ... */
 #define SPIN_COOLDOWN  256   /* ... for so many wake-ups */
 #define SPIN_PER_EPOLL 16
+#define SPIN_DUE_NS    1000000
 #define SPIN_DIRECT    4 /* more sources than this are cheaper to ask by epoll */
 #define LINGER_NS      1000000000ull
 #define WAKE_SLOT      UINT32_MAX
@@ -135,6 +136,15 @@ again:
 	return next;
 }
 
+/* Timers and the look at the polled CQs; returns when there is something to do again, 0 = never. */
+static uint64_t run_due(uint64_t now)
+{
+	uint64_t next = run_timers(now);
+	uint64_t check = srn_polled_check(now);
+
+	return !next || (check && check < next) ? check : next;
+}
+
 static bool take_kick(struct handle *h)
 {
 	bool some;
@@ -197,7 +207,7 @@ static bool look(struct hot *hot, int timeout_ms)
 /* Looks at the hot sources until none moved for spin_ns; returns whether that ever paid. */
 static bool spin(struct hot *hot)
 {
-	uint64_t until = srn_now_ns() + engine.spin_ns;
+	uint64_t now = srn_now_ns(), until = now + engine.spin_ns, due = now + SPIN_DUE_NS;
 	unsigned int i, round = 0;
 	bool paid = false;
 
@@ -216,11 +226,17 @@ static bool spin(struct hot *hot)
 		}
 		if (hot->count > SPIN_DIRECT || ++round % SPIN_PER_EPOLL == 0)
 			moved |= look(hot, 0);
+		now = srn_now_ns();
 		if (moved) {
 			paid = true;
-			until = srn_now_ns() + engine.spin_ns;
-		} else if (srn_now_ns() >= until) {
+			until = now + engine.spin_ns;
+		} else if (now >= until) {
 			break;
+		}
+		/* It may go on for ever. */
+		if (now >= due) {
+			run_due(now);
+			due = now + SPIN_DUE_NS;
 		}
 	}
 	hot->count = 0;
@@ -249,11 +265,8 @@ static void *engine_main(void *arg)
 	pthread_setname_np(pthread_self(), "softrnic");
 	for (;;) {
 		uint64_t now = srn_now_ns();
-		uint64_t next = run_timers(now);
-		uint64_t check = srn_polled_check(now);
+		uint64_t next = run_due(now);
 
-		if (!next || (check && check < next))
-			next = check;
 		if (!look(&hot, timeout_until(next, now)) || !engine.spin_ns) {
 			hot.count = 0;
 			continue;

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "softrnic_pair.h"
@@ -368,6 +370,67 @@ static void posts_do_not_keep_an_armed_cq_from_the_engine(void **state)
 	pair_close(&pair);
 }
 
+/* ---- the engine while one of its sources never rests */
+
+static atomic_uint handled;
+
+static int handle_busy(struct srn_src *src, uint32_t events)
+{
+	(void)src;
+	(void)events;
+	atomic_fetch_add(&handled, 1);
+	return 1;
+}
+
+static void expire_never(struct srn_src *src)
+{
+	(void)src;
+}
+
+static int handle_never(struct srn_src *src, uint32_t events)
+{
+	(void)src;
+	(void)events;
+	return 0;
+}
+
+static void expire_once(struct srn_src *src)
+{
+	const uint64_t one = 1;
+
+	assert_int_equal(write(src->fd, &one, sizeof(one)), sizeof(one));
+}
+
+static void timers_and_checks_go_on_while_a_source_never_rests(void **state)
+{
+	struct srn_src busy = {.handle = handle_busy, .expire = expire_never};
+	struct srn_src timed = {.handle = handle_never, .expire = expire_once};
+	struct pollfd expired = {.events = POLLIN};
+	uint64_t until = limit();
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	poll_until_polled(pair.client.cq);
+	busy.fd = eventfd(1, EFD_CLOEXEC);
+	timed.fd = expired.fd = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(srn_src_add(&busy), 0);
+	assert_int_equal(srn_src_add(&timed), 0);
+	srn_src_interest(&busy, EPOLLIN);
+	/* long enough for the engine to look at nothing else */
+	while (atomic_load(&handled) < 1000 && in_time(until))
+		;
+	assert_true(atomic_load(&handled) >= 1000);
+	srn_src_deadline(&timed, srn_now_ns() + 1000000);
+	assert_int_equal(poll(&expired, 1, 5000), 1);
+	expect_not_polled(pair.client.cq);
+	srn_src_remove(&busy);
+	srn_src_remove(&timed);
+	close(busy.fd);
+	close(timed.fd);
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -379,6 +442,7 @@ int main(void)
 		TEST(a_queue_is_not_readable_for_an_event_cancelled_under_a_readers_hands),
 		TEST(a_cq_stays_until_the_engine_has_given_its_queue_pairs_back),
 		TEST(posts_do_not_keep_an_armed_cq_from_the_engine),
+		TEST(timers_and_checks_go_on_while_a_source_never_rests),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_event_threads", tests, NULL, NULL);
