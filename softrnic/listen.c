@@ -13,6 +13,7 @@
 #define DEFAULT_BACKLOG 1024
 #define MAX_HANDSHAKES  128 /* of peers that have not said what they want */
 #define ACCEPT_BATCH    16
+#define ACCEPT_RETRY_NS 100000000ull /* after want of descriptors or memory */
 
 /* Guards the listeners' lists of unanswered requests. */
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,6 +48,13 @@ static void evict_oldest(struct srn_listener *listener)
 		srn_conn_free(oldest);
 }
 
+/* Who waits to be accepted keeps the socket readable: without a pause the engine would spin. */
+static void pause_listener(struct srn_src *src)
+{
+	srn_src_interest(src, 0);
+	srn_src_deadline(src, srn_now_ns() + ACCEPT_RETRY_NS);
+}
+
 static int listener_handle(struct srn_src *src, uint32_t events)
 {
 	struct srn_listener *listener = container_of(src, struct srn_listener, src);
@@ -55,8 +63,12 @@ static int listener_handle(struct srn_src *src, uint32_t events)
 	(void)events;
 	for (i = 0; i < ACCEPT_BATCH; i++) {
 		fd = accept4(src->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			    errno == ENOMEM)
+				pause_listener(src);
 			break;
+		}
 		evict_oldest(listener);
 		if (srn_conn_passive(listener, fd))
 			close(fd);
@@ -66,7 +78,7 @@ static int listener_handle(struct srn_src *src, uint32_t events)
 
 static void listener_expire(struct srn_src *src)
 {
-	(void)src;
+	srn_src_interest(src, EPOLLIN);
 }
 
 int srn_listen(struct srn_id *id, int backlog)

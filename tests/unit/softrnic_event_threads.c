@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Events: of completion channels, of the device, of the engine's sources; and what goes meanwhile.
  */
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "softrnic_pair.h"
@@ -431,6 +433,48 @@ static void timers_and_checks_go_on_while_a_source_never_rests(void **state)
 	pair_close(&pair);
 }
 
+/* ---- a listener without descriptors for who wants in */
+
+static atomic_int accept_error;
+static atomic_uint refused;
+
+int __real_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
+int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
+
+int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	int error = atomic_load(&accept_error);
+
+	if (!error)
+		return __real_accept4(fd, addr, len, flags);
+	atomic_fetch_add(&refused, 1);
+	errno = error;
+	return -1;
+}
+
+static void a_listener_without_descriptors_waits_a_while(void **state)
+{
+	struct pair_setup setup = {.raw = true};
+	uint64_t until = limit();
+	struct rdma_cm_id *id;
+	struct pair pair;
+	int fd;
+
+	(void)state;
+	pair_open(&pair, &setup);
+	atomic_store(&accept_error, EMFILE);
+	fd = pair_request(&pair);
+	while (!atomic_load(&refused) && in_time(until))
+		;
+	poll(NULL, 0, 50);
+	assert_in_range(atomic_load(&refused), 1, 5);
+	atomic_store(&accept_error, 0);
+	id = expect_request(&pair.server, NULL);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	close(fd);
+	pair_close(&pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -443,6 +487,7 @@ int main(void)
 		TEST(a_cq_stays_until_the_engine_has_given_its_queue_pairs_back),
 		TEST(posts_do_not_keep_an_armed_cq_from_the_engine),
 		TEST(timers_and_checks_go_on_while_a_source_never_rests),
+		TEST(a_listener_without_descriptors_waits_a_while),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_event_threads", tests, NULL, NULL);

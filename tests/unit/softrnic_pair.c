@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "softrnic_pair.h"
@@ -134,6 +135,22 @@ static void listen_open(struct pair *pair)
 	assert_int_equal(rdma_create_id(pair->server.channel, &pair->listen, NULL, RDMA_PS_TCP), 0);
 	assert_int_equal(rdma_bind_addr(pair->listen, (struct sockaddr *)&any), 0);
 	assert_int_equal(rdma_listen(pair->listen, 8), 0);
+}
+
+int pair_request(struct pair *pair)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				 .sin_port = htons(pair_port(pair))};
+	struct mpa_frame frame = {.revision = 1};
+	uint8_t buf[MPA_HDR_LEN];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	mpa_encode(buf, &frame);
+	assert_int_equal(send(fd, buf, sizeof(buf), MSG_NOSIGNAL), sizeof(buf));
+	return fd;
 }
 
 void pair_open(struct pair *pair, const struct pair_setup *setup)

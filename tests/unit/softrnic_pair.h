@@ -45,6 +45,8 @@ void pair_open(struct pair *pair, const struct pair_setup *setup);
 void pair_close(struct pair *pair);
 void side_open(struct side *side, struct ibv_srq *srq);
 uint16_t pair_port(struct pair *pair);
+/* A plain socket, connected to the pair's listener, that has sent a request for a connection. */
+int pair_request(struct pair *pair);
 /* The next event of the channel; it is of the type expected and acked. */
 int expect_event(struct side *side, enum rdma_cm_event_type type);
 struct rdma_cm_id *expect_request(struct side *side, struct rdma_conn_param *param);

@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "softrnic_pair.h"
@@ -280,23 +279,6 @@ static void connections_may_be_given_up_at_any_point(void **state)
 	pair_close(&pair);
 }
 
-/* Connects to the pair's listener and sends a request for a connection. */
-static int send_request(struct pair *pair)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				 .sin_port = htons(pair_port(pair))};
-	struct mpa_frame frame = {.revision = 1};
-	uint8_t buf[MPA_HDR_LEN];
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-	mpa_encode(buf, &frame);
-	assert_int_equal(send(fd, buf, sizeof(buf), MSG_NOSIGNAL), sizeof(buf));
-	return fd;
-}
-
 static void a_listener_may_go_while_requests_arrive(void **state)
 {
 	struct pair_setup setup = {.raw = true};
@@ -307,7 +289,7 @@ static void a_listener_may_go_while_requests_arrive(void **state)
 	for (round = 0; round < 100; round++) {
 		pair_open(&pair, &setup);
 		for (i = 0; i < PEERS; i++)
-			fds[i] = send_request(&pair);
+			fds[i] = pair_request(&pair);
 		for (i = 0; i < round % 16; i++)
 			sched_yield();
 		pair_close(&pair);
