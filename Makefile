@@ -31,7 +31,7 @@ CFLAGS ?= -g -gdwarf-4
 COMMON_CFLAGS := -std=gnu11 $(OPTIMIZE) $(WARNINGS) -fPIC -fvisibility=hidden -pthread
 COMMON_LDFLAGS := -pthread -Wl,-z,defs -Wl,--as-needed
 ifneq ($(SAN),)
-COMMON_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer
+COMMON_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -DSANITIZED
 # A sanitizer's run-time is found when the program starts, so nothing may insist on it earlier.
 COMMON_LDFLAGS := -pthread -fsanitize=$(SAN)
 endif

@@ -71,7 +71,7 @@ static void wake(void)
 {
 	uint64_t one = 1;
 
-	if (write(engine.wakefd, &one, sizeof(one)) < 0)
+	if (SRN_NO_CANCEL(write(engine.wakefd, &one, sizeof(one))) < 0)
 		return; /* the counter is full: it is awake */
 }
 
@@ -500,7 +500,7 @@ void srn_linger(int fd)
 free:
 	free(src);
 close:
-	close(fd);
+	SRN_NO_CANCEL(close(fd));
 }
 
 /* ---- fork */

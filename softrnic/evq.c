@@ -35,7 +35,7 @@ void srn_evq_push(struct srn_evq *evq, struct srn_event_node *node)
 	pthread_mutex_lock(&evq->lock);
 	TAILQ_INSERT_TAIL(&evq->list, node, link);
 	/* Cannot fail: the counter would have to reach 2^64 - 1. */
-	if (write(evq->fd, &one, sizeof(one)) < 0)
+	if (SRN_NO_CANCEL(write(evq->fd, &one, sizeof(one))) < 0)
 		TAILQ_REMOVE(&evq->list, node, link);
 	pthread_mutex_unlock(&evq->lock);
 }
@@ -77,7 +77,7 @@ bool srn_evq_cancel(struct srn_evq *evq, struct srn_event_node *node)
 			continue;
 		TAILQ_REMOVE(&evq->list, node, link);
 		/* Never waits: if a reader has the token already, it shall do without. */
-		if (preadv2(evq->fd, &iov, 1, -1, RWF_NOWAIT) < 0)
+		if (SRN_NO_CANCEL(preadv2(evq->fd, &iov, 1, -1, RWF_NOWAIT)) < 0)
 			evq->surplus++;
 		break;
 	}

@@ -195,8 +195,9 @@ int srn_rx_run(struct srn_qp *qp)
 			break;
 		}
 		msg.msg_iovlen = count;
-		n = count == 1 ? recv(qp->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT)
-			       : recvmsg(qp->fd, &msg, MSG_DONTWAIT);
+		n = count == 1 ? SRN_SYSCALL(recvfrom, qp->fd, iov[0].iov_base, iov[0].iov_len,
+					     MSG_DONTWAIT, NULL, NULL)
+			       : SRN_SYSCALL(recvmsg, qp->fd, &msg, MSG_DONTWAIT);
 		srn_mr_unlock();
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;

@@ -143,7 +143,7 @@ static bool persist(void *at, uint64_t len)
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t begin = (uintptr_t)at & ~(page - 1);
 
-	return !len || !msync((void *)begin, (uintptr_t)at + len - begin, MS_SYNC);
+	return !len || !SRN_NO_CANCEL(msync((void *)begin, (uintptr_t)at + len - begin, MS_SYNC));
 }
 
 bool srn_rx_flush_request(struct srn_qp *qp, const uint8_t *payload)

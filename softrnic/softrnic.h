@@ -31,7 +31,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
@@ -70,6 +72,27 @@
 #define SRN_DEVICE_FLUSH_GLOBAL     (1ULL << 38)
 #define SRN_DEVICE_FLUSH_PERSISTENT (1ULL << 39)
 #define SRN_DEVICE_ATOMIC_WRITE     (1ULL << 40)
+
+/*
+ * System calls that are no cancellation points.  Polling and posting are none on a device; and a
+ * thread that ended with one of the locks below held would leave it locked for ever.  Those made
+ * all the time go past the C library, which costs nothing; sanitizers want to see them, however.
+ */
+#define SRN_NO_CANCEL(call)                                                     \
+	({                                                                      \
+		int no_cancel_old;                                              \
+		__typeof__(call) no_cancel_ret;                                 \
+                                                                                \
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &no_cancel_old); \
+		no_cancel_ret = (call);                                         \
+		pthread_setcancelstate(no_cancel_old, NULL);                    \
+		no_cancel_ret;                                                  \
+	})
+#ifdef SANITIZED
+#define SRN_SYSCALL(name, ...) SRN_NO_CANCEL(name(__VA_ARGS__))
+#else
+#define SRN_SYSCALL(name, ...) syscall(SYS_##name, __VA_ARGS__)
+#endif
 
 /* monotonic, in nanoseconds (clock.c) */
 uint64_t srn_now_ns(void);

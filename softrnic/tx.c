@@ -131,7 +131,7 @@ static bool send_batch(struct srn_qp *qp)
 	if (n > 0) {
 		msg.msg_iovlen = (size_t)n;
 		do
-			sent = sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+			sent = SRN_SYSCALL(sendmsg, qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 		while (sent < 0 && errno == EINTR);
 		err = sent < 0 ? errno : 0;
 	}
@@ -170,7 +170,7 @@ static bool writable(int fd)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
 
-	return poll(&pfd, 1, 0) != 0;
+	return SRN_NO_CANCEL(poll(&pfd, 1, 0)) != 0;
 }
 
 void srn_tx_run(struct srn_qp *qp)
@@ -205,6 +205,6 @@ void srn_tx_terminate(struct srn_qp *qp, const struct rdmap_term *term)
 	iov[1].iov_base = frame->tail;
 	iov[1].iov_len = frame->tail_len;
 	/* If the socket is full, closing it has to say it. */
-	if (sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (SRN_NO_CANCEL(sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL)) < 0)
 		errno = 0;
 }

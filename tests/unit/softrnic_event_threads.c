@@ -475,6 +475,73 @@ static void a_listener_without_descriptors_waits_a_while(void **state)
 	pair_close(&pair);
 }
 
+/* ---- a thread that is cancelled while it polls and posts */
+
+struct doomed {
+	struct pair pair;
+	bool survived;
+};
+
+static void poll_for(struct ibv_cq *cq, struct ibv_wc *wc)
+{
+	uint64_t until = limit();
+
+	while (!ibv_poll_cq(cq, 1, wc) && __real_srn_now_ns() < until)
+		;
+}
+
+static void *poll_and_post(void *arg)
+{
+	struct doomed *doomed = arg;
+	struct pair *pair = &doomed->pair;
+	struct ibv_sge sge = sge_of(&pair->client, 0, 100000);
+	struct ibv_send_wr wr = request(IBV_WR_RDMA_READ, pair, &sge, 0);
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	int i;
+
+	/* At the next cancellation point, which poll and post are none of. */
+	pthread_cancel(pthread_self());
+	for (i = 0; i < 5000; i++)
+		ibv_poll_cq(pair->client.cq, 1, &wc);
+	post_recv(&pair->client, 1, 0, 8);
+	ibv_req_notify_cq(pair->client.cq, 0);
+	if (!post(&pair->client, &wr))
+		poll_for(pair->client.cq, &wc);
+	doomed->survived = wc.status == IBV_WC_SUCCESS;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void polls_and_posts_are_no_cancellation_points(void **state)
+{
+	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+	struct ibv_qp *more[4];
+	struct doomed doomed;
+	unsigned int i, round;
+	pthread_t thread;
+	void *end;
+
+	(void)state;
+	pair_open(&doomed.pair, NULL);
+	attr.send_cq = attr.recv_cq = doomed.pair.client.cq;
+	/* first with a look at every socket, then with epoll */
+	for (round = 0; round < 2; round++) {
+		doomed.survived = false;
+		assert_int_equal(pthread_create(&thread, NULL, poll_and_post, &doomed), 0);
+		assert_int_equal(pthread_join(thread, &end), 0);
+		assert_true(doomed.survived);
+		assert_ptr_equal(end, PTHREAD_CANCELED);
+		for (i = 0; i < 4 && !round; i++) {
+			more[i] = ibv_create_qp(doomed.pair.client.id->pd, &attr);
+			assert_non_null(more[i]);
+		}
+	}
+	assert_true(srn_cq(doomed.pair.client.cq)->epfd >= 0);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(ibv_destroy_qp(more[i]), 0);
+	pair_close(&doomed.pair);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, with_time_limit)
 
 int main(void)
@@ -488,6 +555,7 @@ int main(void)
 		TEST(posts_do_not_keep_an_armed_cq_from_the_engine),
 		TEST(timers_and_checks_go_on_while_a_source_never_rests),
 		TEST(a_listener_without_descriptors_waits_a_while),
+		TEST(polls_and_posts_are_no_cancellation_points),
 	};
 
 	return cmocka_run_group_tests_name("softrnic_event_threads", tests, NULL, NULL);
