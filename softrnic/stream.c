@@ -151,7 +151,8 @@ void srn_stream_expire(struct srn_src *src)
 	struct srn_qp *qp = container_of(src, struct srn_qp, src);
 
 	pthread_mutex_lock(&qp->lock);
-	if (qp->fd >= 0 && qp->rx.stalled)
+	/* Since the timer fired it may have gone on, and wait again until later or for ever. */
+	if (qp->fd >= 0 && qp->rx.stalled && src->deadline && src->deadline <= srn_now_ns())
 		srn_rx_refuse(qp, TERM_DDP, TERM_DDP_UNTAGGED, TERM_UNTAGGED_NO_BUFFER);
 	pthread_mutex_unlock(&qp->lock);
 }

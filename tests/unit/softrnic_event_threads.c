@@ -433,6 +433,51 @@ static void timers_and_checks_go_on_while_a_source_never_rests(void **state)
 	pair_close(&pair);
 }
 
+/* ---- a timer that fires as its queue pair goes on and waits again */
+
+/* Returns with a queue pair that waits for a receive and shall do so for a while. */
+static void open_stalled(struct pair *pair, uint8_t rnr_retry_count)
+{
+	struct pair_setup setup = {.param = {.responder_resources = 4,
+					     .initiator_depth = 4,
+					     .rnr_retry_count = rnr_retry_count}};
+	uint64_t until = limit();
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct srn_qp *qp;
+	bool stalled;
+
+	pair_open(pair, &setup);
+	qp = srn_qp(pair->server.id->qp);
+	sge = sge_of(&pair->client, 0, 8);
+	wr = request(IBV_WR_SEND, pair, &sge, 0);
+	assert_int_equal(post(&pair->client, &wr), 0);
+	do {
+		pthread_mutex_lock(&qp->lock);
+		stalled = qp->rx.stalled;
+		pthread_mutex_unlock(&qp->lock);
+	} while (!stalled && in_time(until));
+	assert_true(stalled);
+}
+
+static void a_timer_of_an_earlier_wait_refuses_nothing(void **state)
+{
+	static const uint8_t retries[] = {6, 7}; /* waits for seconds, and for ever */
+	struct srn_qp *qp;
+	struct pair pair;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		open_stalled(&pair, retries[i]);
+		qp = srn_qp(pair.server.id->qp);
+		srn_stream_expire(&qp->src);
+		post_recv(&pair.server, 1, 0, 8);
+		expect_success(pair.server.cq, IBV_WC_RECV);
+		pair_close(&pair);
+	}
+}
+
 /* ---- a listener without descriptors for who wants in */
 
 static atomic_int accept_error;
@@ -554,6 +599,7 @@ int main(void)
 		TEST(a_cq_stays_until_the_engine_has_given_its_queue_pairs_back),
 		TEST(posts_do_not_keep_an_armed_cq_from_the_engine),
 		TEST(timers_and_checks_go_on_while_a_source_never_rests),
+		TEST(a_timer_of_an_earlier_wait_refuses_nothing),
 		TEST(a_listener_without_descriptors_waits_a_while),
 		TEST(polls_and_posts_are_no_cancellation_points),
 	};
