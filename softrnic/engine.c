@@ -392,21 +392,27 @@ void srn_src_interest(struct srn_src *src, uint32_t events)
 		return;
 	ev.data.u64 = (uint64_t)src->generation << 32 | src->slot;
 	op = !before ? EPOLL_CTL_ADD : events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
-	/* First: once added, a lingering socket may be handled and freed by the engine. */
+	/* First: once it is added, its handler may run and want something else. */
 	src->interest = events;
 	if (epoll_ctl(engine.epfd, op, src->fd, &ev))
 		src->interest = before;
 }
 
-void srn_src_deadline(struct srn_src *src, uint64_t deadline_ns)
+/* With the lock held. */
+static void set_deadline(struct srn_src *src, uint64_t deadline_ns)
 {
-	pthread_mutex_lock(&engine.lock);
 	if (src->timed)
 		TAILQ_REMOVE(&engine.timed, src, timer);
 	src->deadline = deadline_ns;
 	src->timed = src->registered && deadline_ns;
 	if (src->timed)
 		TAILQ_INSERT_TAIL(&engine.timed, src, timer);
+}
+
+void srn_src_deadline(struct srn_src *src, uint64_t deadline_ns)
+{
+	pthread_mutex_lock(&engine.lock);
+	set_deadline(src, deadline_ns);
 	pthread_mutex_unlock(&engine.lock);
 	if (deadline_ns)
 		srn_engine_wake();
@@ -493,8 +499,12 @@ void srn_linger(int fd)
 	src->expire = linger_end;
 	if (srn_src_add(src))
 		goto free;
-	srn_src_deadline(src, srn_now_ns() + LINGER_NS);
+	/* As soon as the lock is free the engine may handle it and free it. */
+	pthread_mutex_lock(&engine.lock);
+	set_deadline(src, srn_now_ns() + LINGER_NS);
 	srn_src_interest(src, EPOLLIN);
+	pthread_mutex_unlock(&engine.lock);
+	srn_engine_wake();
 	return;
 
 free:
