@@ -144,25 +144,6 @@ SRN_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	return ret;
 }
 
-/* Takes the CQ's undelivered events out of its channel. */
-static void cancel_events(struct srn_cq *cq)
-{
-	struct srn_comp_channel *ch = (struct srn_comp_channel *)cq->ex.channel;
-	struct srn_event_node *node;
-
-again:
-	pthread_mutex_lock(&ch->evq.lock);
-	TAILQ_FOREACH(node, &ch->evq.list, link)
-	if (container_of(node, struct srn_cq_event, node)->cq == cq)
-		break;
-	pthread_mutex_unlock(&ch->evq.lock);
-	if (!node)
-		return;
-	if (srn_evq_cancel(&ch->evq, node))
-		free(container_of(node, struct srn_cq_event, node));
-	goto again;
-}
-
 SRN_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct srn_cq *cq = srn_cq(ibcq);
@@ -178,7 +159,7 @@ SRN_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	pthread_mutex_lock(&cq->attach_lock);
 	pthread_mutex_unlock(&cq->attach_lock);
 	if (cq->ex.channel) {
-		cancel_events(cq);
+		srn_evq_cancel(&((struct srn_comp_channel *)cq->ex.channel)->evq, &cq->event);
 		pthread_mutex_lock(&cq->ex.mutex);
 		while (cq->events_given != cq->ex.comp_events_completed)
 			pthread_cond_wait(&cq->ex.cond, &cq->ex.mutex);
@@ -205,12 +186,9 @@ SRN_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 static void notify(struct srn_cq *cq)
 {
 	struct srn_comp_channel *ch = (struct srn_comp_channel *)cq->ex.channel;
-	struct srn_cq_event *event = ch ? malloc(sizeof(*event)) : NULL;
 
-	if (!event)
-		return;
-	event->cq = cq;
-	srn_evq_push(&ch->evq, &event->node);
+	if (ch)
+		srn_evq_push(&ch->evq, &cq->event);
 }
 
 static void push(struct srn_cq *cq, const struct ibv_wc *wc, struct srn_qp *sender, bool solicited)
@@ -312,7 +290,7 @@ int srn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 static void event_taken(struct srn_event_node *node)
 {
-	container_of(node, struct srn_cq_event, node)->cq->events_given++;
+	container_of(node, struct srn_cq, event)->events_given++;
 }
 
 /* The CQ stays, once its event is taken, until that is acked. */
@@ -321,14 +299,11 @@ SRN_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
 {
 	struct srn_comp_channel *ch = (struct srn_comp_channel *)channel;
 	struct srn_event_node *node = srn_evq_pop(&ch->evq, event_taken);
-	struct srn_cq_event *event;
 	struct srn_cq *scq;
 
 	if (!node)
 		return -1;
-	event = container_of(node, struct srn_cq_event, node);
-	scq = event->cq;
-	free(event);
+	scq = container_of(node, struct srn_cq, event);
 	*cq = (struct ibv_cq *)&scq->ex;
 	*cq_context = scq->ex.cq_context;
 	return 0;

@@ -499,28 +499,20 @@ SRN_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	pthread_mutex_unlock(mutex);
 }
 
+static bool is_of(struct srn_event_node *node, void *element)
+{
+	return container_of(node, struct srn_async, node)->event.element.qp == element;
+}
+
 /* Drops the events of an object that is to go and waits for the acks of those handed out. */
 void srn_async_forget(struct ibv_context *context, void *element, pthread_mutex_t *mutex,
 		      pthread_cond_t *cond, const uint32_t *given, const uint32_t *acked)
 {
 	struct srn_evq *evq = &srn_context(context)->async;
 	struct srn_event_node *node;
-	struct srn_async *async;
 
-again:
-	pthread_mutex_lock(&evq->lock);
-	TAILQ_FOREACH(node, &evq->list, link)
-	{
-		async = container_of(node, struct srn_async, node);
-		if (async->event.element.qp == element)
-			break;
-	}
-	pthread_mutex_unlock(&evq->lock);
-	if (node) {
-		if (srn_evq_cancel(evq, node))
-			free(container_of(node, struct srn_async, node));
-		goto again;
-	}
+	while ((node = srn_evq_cancel_match(evq, is_of, element)))
+		free(container_of(node, struct srn_async, node));
 	pthread_mutex_lock(mutex);
 	while (*given != *acked)
 		pthread_cond_wait(cond, mutex);

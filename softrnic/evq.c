@@ -33,10 +33,9 @@ void srn_evq_push(struct srn_evq *evq, struct srn_event_node *node)
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&evq->lock);
-	TAILQ_INSERT_TAIL(&evq->list, node, link);
 	/* Cannot fail: the counter would have to reach 2^64 - 1. */
-	if (SRN_NO_CANCEL(write(evq->fd, &one, sizeof(one))) < 0)
-		TAILQ_REMOVE(&evq->list, node, link);
+	if (SRN_NO_CANCEL(write(evq->fd, &one, sizeof(one))) == sizeof(one) && !node->times++)
+		TAILQ_INSERT_TAIL(&evq->list, node, link);
 	pthread_mutex_unlock(&evq->lock);
 }
 
@@ -56,6 +55,8 @@ struct srn_event_node *srn_evq_pop(struct srn_evq *evq, void (*taken)(struct srn
 			node = TAILQ_FIRST(&evq->list); /* none: a forked child shares tokens */
 			if (node)
 				TAILQ_REMOVE(&evq->list, node, link);
+			if (node && --node->times)
+				TAILQ_INSERT_TAIL(&evq->list, node, link);
 			if (node && taken)
 				taken(node);
 		}
@@ -64,23 +65,43 @@ struct srn_event_node *srn_evq_pop(struct srn_evq *evq, void (*taken)(struct srn
 	return node;
 }
 
-bool srn_evq_cancel(struct srn_evq *evq, struct srn_event_node *node)
+/* With the lock held. */
+static void cancel(struct srn_evq *evq, struct srn_event_node *node)
 {
-	struct srn_event_node *queued;
 	uint64_t token;
 	struct iovec iov = {&token, sizeof(token)};
 
-	pthread_mutex_lock(&evq->lock);
-	TAILQ_FOREACH(queued, &evq->list, link)
-	{
-		if (queued != node)
-			continue;
-		TAILQ_REMOVE(&evq->list, node, link);
-		/* Never waits: if a reader has the token already, it shall do without. */
+	TAILQ_REMOVE(&evq->list, node, link);
+	/* Never waits: if a reader has the token already, it shall do without. */
+	for (; node->times; node->times--)
 		if (SRN_NO_CANCEL(preadv2(evq->fd, &iov, 1, -1, RWF_NOWAIT)) < 0)
 			evq->surplus++;
-		break;
-	}
+}
+
+bool srn_evq_cancel(struct srn_evq *evq, struct srn_event_node *node)
+{
+	bool queued;
+
+	pthread_mutex_lock(&evq->lock);
+	queued = node->times;
+	if (queued)
+		cancel(evq, node);
 	pthread_mutex_unlock(&evq->lock);
 	return queued;
+}
+
+struct srn_event_node *srn_evq_cancel_match(struct srn_evq *evq,
+					    bool (*matches)(struct srn_event_node *, void *what),
+					    void *what)
+{
+	struct srn_event_node *node;
+
+	pthread_mutex_lock(&evq->lock);
+	TAILQ_FOREACH(node, &evq->list, link)
+	if (matches(node, what))
+		break;
+	if (node)
+		cancel(evq, node);
+	pthread_mutex_unlock(&evq->lock);
+	return node;
 }

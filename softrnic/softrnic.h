@@ -101,6 +101,7 @@ uint64_t srn_now_ns(void);
 
 struct srn_event_node {
 	TAILQ_ENTRY(srn_event_node) link;
+	unsigned int times; /* it is queued: so many events, one like the other */
 };
 TAILQ_HEAD(srn_event_list, srn_event_node);
 
@@ -119,8 +120,12 @@ void srn_evq_push(struct srn_evq *evq, struct srn_event_node *node);
  * not NULL, is called with the queue locked: who finds a node queued no more finds it taken.
  */
 struct srn_event_node *srn_evq_pop(struct srn_evq *evq, void (*taken)(struct srn_event_node *));
-/* Takes a node out that nobody has popped; false if it is not queued any more. */
+/* Takes a node out, with all its events that nobody has popped; false if there are none. */
 bool srn_evq_cancel(struct srn_evq *evq, struct srn_event_node *node);
+/* Takes out the first node that matches what; NULL if there is none. */
+struct srn_event_node *srn_evq_cancel_match(struct srn_evq *evq,
+					    bool (*matches)(struct srn_event_node *, void *what),
+					    void *what);
 
 /* ---- the engine (engine.c) */
 
@@ -213,11 +218,6 @@ struct srn_comp_channel {
 	struct srn_evq evq;
 };
 
-struct srn_cq_event {
-	struct srn_event_node node;
-	struct srn_cq *cq;
-};
-
 struct srn_cq {
 	struct ibv_cq_ex ex; /* first; its head is a struct ibv_cq */
 	pthread_mutex_t lock;
@@ -226,6 +226,7 @@ struct srn_cq {
 	uint32_t size, head, count;
 	int armed; /* 0, or the kind of event asked for */
 	bool overrun;
+	struct srn_event_node event;        /* in the completion channel */
 	uint32_t events_given, async_given; /* counted under the event queues' locks */
 	struct ibv_wc current;              /* of the extended polling calls */
 	uint64_t wc_flags;

@@ -2,6 +2,7 @@
 /* Events: of completion channels, of the device, of the engine's sources; and what goes meanwhile.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -23,6 +24,35 @@ static bool in_time(uint64_t until)
 {
 	sched_yield();
 	return __real_srn_now_ns() < until;
+}
+
+/* ---- holding a thread up: the first time it unlocks a mutex, something else comes first */
+
+static _Thread_local struct {
+	pthread_mutex_t *mutex;
+	void (*first)(void *arg);
+	void *arg;
+} held_up;
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	int ret = __real_pthread_mutex_unlock(mutex);
+
+	if (mutex == held_up.mutex) {
+		held_up.mutex = NULL;
+		held_up.first(held_up.arg);
+	}
+	return ret;
+}
+
+static void once_unlocked(pthread_mutex_t *mutex, void (*first)(void *arg), void *arg)
+{
+	held_up.mutex = mutex;
+	held_up.first = first;
+	held_up.arg = arg;
 }
 
 /* ---- an event that is taken, and its object that goes */
@@ -178,6 +208,84 @@ static void objects_may_go_while_their_events_are_taken(void **state)
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
+/* Another thread takes the event of one CQ, and the other CQ's comes. */
+static void exchange_events(void *arg)
+{
+	struct ibv_cq **cqs = arg, *got;
+	void *context;
+
+	if (!ibv_get_cq_event(cqs[0]->channel, &got, &context))
+		ibv_ack_cq_events(got, 1);
+	srn_cq_push(cqs[1], &(struct ibv_wc){.wr_id = 2}, false);
+}
+
+static void the_end_of_a_cq_takes_no_other_cqs_event(void **state)
+{
+	struct ibv_context *context = srn_cm_context();
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	struct srn_evq *evq = &((struct srn_comp_channel *)channel)->evq;
+	struct ibv_cq *cqs[2], *got;
+	void *cq_context;
+	int i;
+
+	(void)state;
+	assert_int_equal(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
+	for (i = 0; i < 2; i++) {
+		cqs[i] = ibv_create_cq(context, 1, NULL, channel, 0);
+		assert_non_null(cqs[i]);
+		assert_int_equal(ibv_req_notify_cq(cqs[i], 0), 0);
+	}
+	srn_cq_push(cqs[0], &(struct ibv_wc){.wr_id = 1}, false);
+	once_unlocked(&evq->lock, exchange_events, cqs);
+	assert_int_equal(ibv_destroy_cq(cqs[0]), 0);
+	assert_int_equal(ibv_get_cq_event(channel, &got, &cq_context), 0);
+	assert_ptr_equal(got, cqs[1]);
+	ibv_ack_cq_events(got, 1);
+	assert_int_equal(ibv_destroy_cq(cqs[1]), 0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
+/* ---- events without memory for them */
+
+static atomic_bool no_memory;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return atomic_load(&no_memory) ? NULL : __real_malloc(size);
+}
+
+static void a_completion_event_needs_no_memory(void **state)
+{
+	struct ibv_context *context = srn_cm_context();
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, channel, 0), *got;
+	void *cq_context;
+	int i;
+
+	(void)state;
+	assert_int_equal(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
+	/* one for each time it was armed, as ever */
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+		atomic_store(&no_memory, true);
+		srn_cq_push(cq, &(struct ibv_wc){.wr_id = 1}, false);
+		atomic_store(&no_memory, false);
+	}
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(ibv_get_cq_event(channel, &got, &cq_context), 0);
+		assert_ptr_equal(got, cq);
+	}
+	ibv_ack_cq_events(cq, 2);
+	/* the third goes with it */
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_get_cq_event(channel, &got, &cq_context), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
 /* ---- the descriptor of an event queue tells what is in it */
 
 static bool readable(int fd)
@@ -194,7 +302,7 @@ static void *pop(void *evq)
 
 static void a_queue_is_not_readable_for_an_event_cancelled_under_a_readers_hands(void **state)
 {
-	struct srn_event_node cancelled = {.link = {NULL}}, queued = {.link = {NULL}};
+	struct srn_event_node cancelled = {.times = 0}, queued = {.times = 0};
 	uint64_t until = limit();
 	pthread_mutexattr_t attr;
 	struct srn_evq evq;
@@ -279,29 +387,17 @@ struct destroyer {
 	atomic_bool done;
 };
 
-static _Thread_local struct destroyer *held_up;
-
-int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
-
-/* The destroyer has counted the queue pairs, and the engine is faster with what follows. */
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+static void wait_for_the_engine(void *cq)
 {
-	struct destroyer *destroyer = held_up;
-	int ret = __real_pthread_mutex_unlock(mutex);
-
-	if (destroyer && mutex == &srn_cq(destroyer->cq)->attach_lock) {
-		held_up = NULL;
-		expect_not_polled(destroyer->cq);
-	}
-	return ret;
+	expect_not_polled(cq);
 }
 
 static void *destroy(void *arg)
 {
 	struct destroyer *destroyer = arg;
 
-	held_up = destroyer;
+	/* It has counted the queue pairs, and the engine is faster with what follows. */
+	once_unlocked(&srn_cq(destroyer->cq)->attach_lock, wait_for_the_engine, destroyer->cq);
 	assert_int_equal(ibv_destroy_cq(destroyer->cq), 0);
 	atomic_store(&destroyer->done, true);
 	return NULL;
@@ -595,6 +691,8 @@ int main(void)
 		TEST(a_completion_event_counts_as_given_once_it_is_taken),
 		TEST(an_asynchronous_event_counts_as_given_once_it_is_taken),
 		TEST(objects_may_go_while_their_events_are_taken),
+		TEST(the_end_of_a_cq_takes_no_other_cqs_event),
+		TEST(a_completion_event_needs_no_memory),
 		TEST(a_queue_is_not_readable_for_an_event_cancelled_under_a_readers_hands),
 		TEST(a_cq_stays_until_the_engine_has_given_its_queue_pairs_back),
 		TEST(posts_do_not_keep_an_armed_cq_from_the_engine),
