@@ -50,8 +50,7 @@ static struct {
 	struct slot *slots;
 	uint32_t slot_count;
 	TAILQ_HEAD(, srn_src) timed;
-	struct handle *kicks;
-	uint32_t kick_count, kick_room;
+	TAILQ_HEAD(, srn_src) kicked;
 	uint64_t spin_ns;
 } engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -145,16 +144,32 @@ static uint64_t run_due(uint64_t now)
 	return !next || (check && check < next) ? check : next;
 }
 
+/* With the lock held.  In a forked child the slots are not the parent's. */
+static bool in_slot(const struct srn_src *src)
+{
+	return src->slot < engine.slot_count && engine.slots[src->slot].src == src;
+}
+
+/* With the lock held. */
+static void unkick(struct srn_src *src)
+{
+	if (src->kicked)
+		TAILQ_REMOVE(&engine.kicked, src, kick);
+	src->kicked = false;
+}
+
 static bool take_kick(struct handle *h)
 {
-	bool some;
+	struct srn_src *src;
 
 	pthread_mutex_lock(&engine.lock);
-	some = engine.kick_count;
-	if (some)
-		*h = engine.kicks[--engine.kick_count];
+	src = TAILQ_FIRST(&engine.kicked);
+	if (src) {
+		*h = (struct handle){src->slot, src->generation};
+		unkick(src);
+	}
 	pthread_mutex_unlock(&engine.lock);
-	return some;
+	return src;
 }
 
 struct hot {
@@ -315,6 +330,7 @@ static int start_locked(void)
 		goto err_fds;
 	}
 	TAILQ_INIT(&engine.timed);
+	TAILQ_INIT(&engine.kicked);
 	engine.spin_ns = spin_setting();
 	/* The program's signals are the program's threads' business. */
 	sigfillset(&all);
@@ -374,7 +390,7 @@ int srn_src_add(struct srn_src *src)
 	src->slot = i;
 	src->generation = ++engine.slots[i].generation;
 	src->interest = 0;
-	src->timed = false;
+	src->timed = src->kicked = false;
 	src->registered = true;
 	engine.slots[i].src = src;
 out:
@@ -432,9 +448,10 @@ void srn_src_remove(struct srn_src *src)
 	if (src->timed)
 		TAILQ_REMOVE(&engine.timed, src, timer);
 	src->timed = false;
-	/* In a forked child the slots are not the parent's. */
-	if (src->slot < engine.slot_count && engine.slots[src->slot].src == src)
+	if (in_slot(src)) {
+		unkick(src);
 		engine.slots[src->slot].src = NULL;
+	}
 	while (engine.handled == src && !on_engine)
 		pthread_cond_wait(&engine.idle, &engine.lock);
 	if (src->interest && src->fd >= 0)
@@ -446,17 +463,10 @@ void srn_src_remove(struct srn_src *src)
 void srn_src_kick(struct srn_src *src)
 {
 	pthread_mutex_lock(&engine.lock);
-	if (engine.kick_count == engine.kick_room) {
-		uint32_t room = engine.kick_room ? engine.kick_room * 2 : 64;
-		struct handle *kicks = realloc(engine.kicks, room * sizeof(*kicks));
-
-		if (!kicks)
-			goto out;
-		engine.kicks = kicks;
-		engine.kick_room = room;
+	if (in_slot(src) && !src->kicked) {
+		TAILQ_INSERT_TAIL(&engine.kicked, src, kick);
+		src->kicked = true;
 	}
-	engine.kicks[engine.kick_count++] = (struct handle){src->slot, src->generation};
-out:
 	pthread_mutex_unlock(&engine.lock);
 	wake(); /* the engine, too: it may go to sleep before it looks for kicks */
 }
@@ -535,7 +545,7 @@ static void after_fork(void)
 			close(src->fd);
 		src->fd = -1;
 		src->interest = 0;
-		src->registered = src->timed = false;
+		src->registered = src->timed = src->kicked = false;
 		if (src->handle == linger_handle)
 			free(src);
 	}
@@ -550,7 +560,7 @@ static void after_fork(void)
 	free(engine.slots);
 	engine.slots = NULL;
 	engine.slot_count = 0;
-	engine.kick_count = 0;
+	TAILQ_INIT(&engine.kicked);
 	srn_polled_after_fork();
 	srn_qps_after_fork();
 	srn_mr_after_fork();

@@ -138,8 +138,8 @@ struct srn_src {
 	uint32_t interest; /* what the epoll set has */
 	uint32_t slot, generation;
 	atomic_bool registered;
-	bool timed;
-	TAILQ_ENTRY(srn_src) timer;
+	bool timed, kicked;
+	TAILQ_ENTRY(srn_src) timer, kick;
 };
 
 /* Starts the thread of this process if there is none.  Returns an errno value. */

@@ -251,10 +251,17 @@ static atomic_bool no_memory;
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
 	return atomic_load(&no_memory) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return atomic_load(&no_memory) ? NULL : __real_realloc(old, size);
 }
 
 static void a_completion_event_needs_no_memory(void **state)
@@ -532,11 +539,12 @@ static void timers_and_checks_go_on_while_a_source_never_rests(void **state)
 /* ---- a timer that fires as its queue pair goes on and waits again */
 
 /* Returns with a queue pair that waits for a receive and shall do so for a while. */
-static void open_stalled(struct pair *pair, uint8_t rnr_retry_count)
+static void open_stalled(struct pair *pair, uint8_t rnr_retry_count, bool use_srq)
 {
 	struct pair_setup setup = {.param = {.responder_resources = 4,
 					     .initiator_depth = 4,
-					     .rnr_retry_count = rnr_retry_count}};
+					     .rnr_retry_count = rnr_retry_count},
+				   .use_srq = use_srq};
 	uint64_t until = limit();
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
@@ -565,13 +573,30 @@ static void a_timer_of_an_earlier_wait_refuses_nothing(void **state)
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
-		open_stalled(&pair, retries[i]);
+		open_stalled(&pair, retries[i], false);
 		qp = srn_qp(pair.server.id->qp);
 		srn_stream_expire(&qp->src);
 		post_recv(&pair.server, 1, 0, 8);
 		expect_success(pair.server.cq, IBV_WC_RECV);
 		pair_close(&pair);
 	}
+}
+
+static void a_shared_receive_reaches_who_waits_for_it_without_memory(void **state)
+{
+	struct ibv_recv_wr wr = {.wr_id = 3, .num_sge = 1}, *bad;
+	struct ibv_sge sge;
+	struct pair pair;
+
+	(void)state;
+	open_stalled(&pair, 7, true);
+	sge = sge_of(&pair.server, 0, 8);
+	wr.sg_list = &sge;
+	atomic_store(&no_memory, true);
+	assert_int_equal(ibv_post_srq_recv(pair.srq, &wr, &bad), 0);
+	atomic_store(&no_memory, false);
+	assert_int_equal(expect_success(pair.server.cq, IBV_WC_RECV).wr_id, 3);
+	pair_close(&pair);
 }
 
 /* ---- a listener without descriptors for who wants in */
@@ -698,6 +723,7 @@ int main(void)
 		TEST(posts_do_not_keep_an_armed_cq_from_the_engine),
 		TEST(timers_and_checks_go_on_while_a_source_never_rests),
 		TEST(a_timer_of_an_earlier_wait_refuses_nothing),
+		TEST(a_shared_receive_reaches_who_waits_for_it_without_memory),
 		TEST(a_listener_without_descriptors_waits_a_while),
 		TEST(polls_and_posts_are_no_cancellation_points),
 	};
