@@ -29,6 +29,7 @@
 #define SPIN_DUE_NS    1000000
 #define SPIN_DIRECT    4 /* more sources than this are cheaper to ask by epoll */
 #define LINGER_NS      1000000000ull
+#define REWATCH_NS     100000000
 #define WAKE_SLOT      UINT32_MAX
 
 struct handle {
@@ -51,6 +52,7 @@ static struct {
 	uint32_t slot_count;
 	TAILQ_HEAD(, srn_src) timed;
 	TAILQ_HEAD(, srn_src) kicked;
+	TAILQ_HEAD(, srn_src) unwatched; /* the system had no room for them in the epoll set */
 	uint64_t spin_ns;
 } engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -135,19 +137,60 @@ again:
 	return next;
 }
 
-/* Timers and the look at the polled CQs; returns when there is something to do again, 0 = never. */
-static uint64_t run_due(uint64_t now)
-{
-	uint64_t next = run_timers(now);
-	uint64_t check = srn_polled_check(now);
-
-	return !next || (check && check < next) ? check : next;
-}
-
 /* With the lock held.  In a forked child the slots are not the parent's. */
 static bool in_slot(const struct srn_src *src)
 {
 	return src->slot < engine.slot_count && engine.slots[src->slot].src == src;
+}
+
+/* With the lock held: has the epoll set watch for what the source wants, or will try again. */
+static void watch(struct srn_src *src)
+{
+	struct epoll_event ev = {.events = src->wanted};
+	int op;
+
+	if (src->unwatched)
+		TAILQ_REMOVE(&engine.unwatched, src, unwatch);
+	src->unwatched = false;
+	if (src->wanted == src->interest)
+		return;
+	ev.data.u64 = (uint64_t)src->generation << 32 | src->slot;
+	op = !src->interest ? EPOLL_CTL_ADD : src->wanted ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
+	if (!epoll_ctl(engine.epfd, op, src->fd, &ev)) {
+		src->interest = src->wanted;
+	} else if ((errno == ENOMEM || errno == ENOSPC) && in_slot(src)) {
+		TAILQ_INSERT_TAIL(&engine.unwatched, src, unwatch);
+		src->unwatched = true;
+	}
+}
+
+/* Tries again; returns when to do so the next time, 0 = never. */
+static uint64_t rewatch(uint64_t now)
+{
+	static uint64_t next;
+	struct srn_src *src;
+	bool left;
+
+	pthread_mutex_lock(&engine.lock);
+	while (now >= next && (src = TAILQ_FIRST(&engine.unwatched))) {
+		watch(src);
+		if (src->unwatched)
+			next = now + REWATCH_NS;
+	}
+	left = !TAILQ_EMPTY(&engine.unwatched);
+	pthread_mutex_unlock(&engine.lock);
+	return left ? next : 0;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* Timers and the like; returns when there is something to do again, 0 = never. */
+static uint64_t run_due(uint64_t now)
+{
+	return earlier(run_timers(now), earlier(srn_polled_check(now), rewatch(now)));
 }
 
 /* With the lock held. */
@@ -331,6 +374,7 @@ static int start_locked(void)
 	}
 	TAILQ_INIT(&engine.timed);
 	TAILQ_INIT(&engine.kicked);
+	TAILQ_INIT(&engine.unwatched);
 	engine.spin_ns = spin_setting();
 	/* The program's signals are the program's threads' business. */
 	sigfillset(&all);
@@ -389,8 +433,8 @@ int srn_src_add(struct srn_src *src)
 	}
 	src->slot = i;
 	src->generation = ++engine.slots[i].generation;
-	src->interest = 0;
-	src->timed = src->kicked = false;
+	src->wanted = src->interest = 0;
+	src->timed = src->kicked = src->unwatched = false;
 	src->registered = true;
 	engine.slots[i].src = src;
 out:
@@ -400,18 +444,17 @@ out:
 
 void srn_src_interest(struct srn_src *src, uint32_t events)
 {
-	struct epoll_event ev = {.events = events};
-	uint32_t before = src->interest;
-	int op;
+	bool unwatched;
 
-	if (before == events || !src->registered || src->fd < 0)
+	if (src->wanted == events || !src->registered || src->fd < 0)
 		return;
-	ev.data.u64 = (uint64_t)src->generation << 32 | src->slot;
-	op = !before ? EPOLL_CTL_ADD : events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
-	/* First: once it is added, its handler may run and want something else. */
-	src->interest = events;
-	if (epoll_ctl(engine.epfd, op, src->fd, &ev))
-		src->interest = before;
+	pthread_mutex_lock(&engine.lock);
+	src->wanted = events;
+	watch(src);
+	unwatched = src->unwatched;
+	pthread_mutex_unlock(&engine.lock);
+	if (unwatched)
+		srn_engine_wake();
 }
 
 /* With the lock held. */
@@ -449,6 +492,8 @@ void srn_src_remove(struct srn_src *src)
 		TAILQ_REMOVE(&engine.timed, src, timer);
 	src->timed = false;
 	if (in_slot(src)) {
+		if (src->unwatched)
+			TAILQ_REMOVE(&engine.unwatched, src, unwatch);
 		unkick(src);
 		engine.slots[src->slot].src = NULL;
 	}
@@ -456,7 +501,8 @@ void srn_src_remove(struct srn_src *src)
 		pthread_cond_wait(&engine.idle, &engine.lock);
 	if (src->interest && src->fd >= 0)
 		epoll_ctl(engine.epfd, EPOLL_CTL_DEL, src->fd, &ev);
-	src->interest = 0;
+	src->wanted = src->interest = 0;
+	src->unwatched = false;
 	pthread_mutex_unlock(&engine.lock);
 }
 
@@ -512,7 +558,8 @@ void srn_linger(int fd)
 	/* As soon as the lock is free the engine may handle it and free it. */
 	pthread_mutex_lock(&engine.lock);
 	set_deadline(src, srn_now_ns() + LINGER_NS);
-	srn_src_interest(src, EPOLLIN);
+	src->wanted = EPOLLIN;
+	watch(src);
 	pthread_mutex_unlock(&engine.lock);
 	srn_engine_wake();
 	return;
@@ -544,8 +591,8 @@ static void after_fork(void)
 		if (src->fd >= 0)
 			close(src->fd);
 		src->fd = -1;
-		src->interest = 0;
-		src->registered = src->timed = src->kicked = false;
+		src->wanted = src->interest = 0;
+		src->registered = src->timed = src->kicked = src->unwatched = false;
 		if (src->handle == linger_handle)
 			free(src);
 	}
@@ -561,6 +608,7 @@ static void after_fork(void)
 	engine.slots = NULL;
 	engine.slot_count = 0;
 	TAILQ_INIT(&engine.kicked);
+	TAILQ_INIT(&engine.unwatched);
 	srn_polled_after_fork();
 	srn_qps_after_fork();
 	srn_mr_after_fork();

@@ -63,6 +63,8 @@ void srn_cq_watch(struct srn_qp *qp, uint32_t events)
 		op = !qp->cq_interest[i] ? EPOLL_CTL_ADD : events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
 		if (!epoll_ctl(epfd, op, qp->src.fd, &ev))
 			qp->cq_interest[i] = events;
+		else if (events)
+			atomic_store(&cqs[i]->incomplete, true);
 	}
 }
 
@@ -349,8 +351,9 @@ void srn_cq_progress(struct srn_cq *cq)
 	if (pthread_mutex_trylock(&cq->attach_lock))
 		return;
 	adopt_if_wanted(cq);
-	if (cq->epfd >= 0) {
+	if (cq->epfd >= 0)
 		send_deferred(cq);
+	if (cq->epfd >= 0 && !atomic_load_explicit(&cq->incomplete, memory_order_relaxed)) {
 		n = look(cq->epfd, events);
 		for (i = 0; i < n; i++)
 			progress_one(events[i].data.ptr);

@@ -135,11 +135,12 @@ struct srn_src {
 	int (*handle)(struct srn_src *src, uint32_t events);
 	void (*expire)(struct srn_src *src);
 	uint64_t deadline;
+	uint32_t wanted;   /* interest, as its owner has it */
 	uint32_t interest; /* what the epoll set has */
 	uint32_t slot, generation;
 	atomic_bool registered;
-	bool timed, kicked;
-	TAILQ_ENTRY(srn_src) timer, kick;
+	bool timed, kicked, unwatched;
+	TAILQ_ENTRY(srn_src) timer, kick, unwatch;
 };
 
 /* Starts the thread of this process if there is none.  Returns an errno value. */
@@ -240,6 +241,7 @@ struct srn_cq {
 	TAILQ_HEAD(, srn_qp) deferred; /* with epoll: those that have requests to send (lock) */
 	atomic_bool polled;
 	atomic_bool stand_aside;  /* somebody waits for attach_lock */
+	atomic_bool incomplete;   /* epoll does not have them all */
 	atomic_bool adopt_wanted; /* from the engine: look for queue pairs nobody polls */
 	atomic_ulong polls, posts;
 	atomic_ulong posts_polled; /* posts at the last poll */

@@ -641,6 +641,74 @@ static void a_listener_without_descriptors_waits_a_while(void **state)
 	pair_close(&pair);
 }
 
+/* ---- a system without room for what epoll shall watch */
+
+static atomic_int epoll_error;
+
+int __real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	int error = op == EPOLL_CTL_ADD ? atomic_load(&epoll_error) : 0;
+
+	if (!error)
+		return __real_epoll_ctl(epfd, op, fd, event);
+	errno = error;
+	return -1;
+}
+
+static void a_socket_is_watched_once_there_is_room(void **state)
+{
+	struct pair_setup setup = {.raw = true};
+	struct pollfd request = {.events = POLLIN};
+	struct rdma_cm_id *id;
+	struct pair pair;
+	int fd;
+
+	(void)state;
+	atomic_store(&epoll_error, ENOSPC);
+	pair_open(&pair, &setup);
+	fd = pair_request(&pair);
+	request.fd = pair.server.channel->fd;
+	assert_int_equal(poll(&request, 1, 50), 0);
+	atomic_store(&epoll_error, 0);
+	assert_int_equal(poll(&request, 1, 5000), 1);
+	id = expect_request(&pair.server, NULL);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	close(fd);
+	pair_close(&pair);
+}
+
+static void a_cq_without_room_in_its_epoll_set_looks_at_every_socket(void **state)
+{
+	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+	struct ibv_qp *more[4];
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair pair;
+	int i;
+
+	(void)state;
+	pair_open(&pair, NULL);
+	attr.send_cq = attr.recv_cq = pair.client.cq;
+	atomic_store(&epoll_error, ENOSPC);
+	for (i = 0; i < 4; i++) {
+		more[i] = ibv_create_qp(pair.client.id->pd, &attr);
+		assert_non_null(more[i]);
+	}
+	assert_true(srn_cq(pair.client.cq)->epfd >= 0);
+	poll_until_polled(pair.client.cq);
+	sge = sge_of(&pair.client, 0, 8);
+	wr = request(IBV_WR_RDMA_READ, &pair, &sge, 0);
+	assert_int_equal(post(&pair.client, &wr), 0);
+	expect_success(pair.client.cq, IBV_WC_RDMA_READ);
+	atomic_store(&epoll_error, 0);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(ibv_destroy_qp(more[i]), 0);
+	pair_close(&pair);
+}
+
 /* ---- a thread that is cancelled while it polls and posts */
 
 struct doomed {
@@ -725,6 +793,8 @@ int main(void)
 		TEST(a_timer_of_an_earlier_wait_refuses_nothing),
 		TEST(a_shared_receive_reaches_who_waits_for_it_without_memory),
 		TEST(a_listener_without_descriptors_waits_a_while),
+		TEST(a_socket_is_watched_once_there_is_room),
+		TEST(a_cq_without_room_in_its_epoll_set_looks_at_every_socket),
 		TEST(polls_and_posts_are_no_cancellation_points),
 	};
 
