@@ -18,7 +18,8 @@ $(BUILD)/tests/unit/softrnic_fuzzed: $(BUILD)/tests/fuzz/softrnic_rx.o
 # it stops the engine between two steps
 $(BUILD)/tests/unit/softrnic_life: SOFTRNIC_UNIT_LDFLAGS := -Wl,--wrap=srn_src_remove
 # what a test holds up or has fail
-$(BUILD)/tests/unit/softrnic_event_threads: LDFLAGS += -Wl,--wrap=pthread_mutex_unlock,--wrap=accept4,--wrap=epoll_ctl,--wrap=malloc,--wrap=realloc
+$(BUILD)/tests/unit/softrnic_event_threads: private LDFLAGS += -Wl,--wrap=pthread_mutex_unlock,--wrap=malloc
+$(BUILD)/tests/unit/softrnic_engine_threads: private LDFLAGS += -Wl,--wrap=accept4,--wrap=epoll_ctl,--wrap=realloc
 
 $(SOFTRNIC_UNIT_PROGS): %: %.o $(SOFTRNIC_UNIT_SHARED) $(SOFTRNIC_OBJS)
 	$(call say,LD,$@)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 
 #define LIMIT_S     120 /* valgrind takes its time */
 #define WC_LIMIT_NS 10000000000ull
+#define LIMIT_NS    20000000000ull /* for what must come */
 
 uint64_t __wrap_srn_now_ns(void);
 
@@ -34,6 +36,39 @@ int with_time_limit(void **state)
 	(void)state;
 	alarm(LIMIT_S);
 	return 0;
+}
+
+uint64_t test_limit(void)
+{
+	return __real_srn_now_ns() + LIMIT_NS;
+}
+
+bool in_time(uint64_t until)
+{
+	sched_yield();
+	return __real_srn_now_ns() < until;
+}
+
+void make_polled(struct ibv_cq *cq)
+{
+	uint64_t until = test_limit();
+	bool polled = false;
+	struct ibv_wc wc;
+
+	while (!polled && __real_srn_now_ns() < until) {
+		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
+		polled = atomic_load(&srn_cq(cq)->polled);
+	}
+	assert_true(polled);
+}
+
+void expect_not_polled(struct ibv_cq *cq)
+{
+	uint64_t until = test_limit();
+
+	while (atomic_load(&srn_cq(cq)->polled) && in_time(until))
+		;
+	assert_false(atomic_load(&srn_cq(cq)->polled));
 }
 
 void fill(uint8_t *buf, size_t len, unsigned int seed)

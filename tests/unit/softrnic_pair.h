@@ -65,5 +65,11 @@ void fill(uint8_t *buf, size_t len, unsigned int seed);
 uint64_t __real_srn_now_ns(void);
 
 int with_time_limit(void **state);
+/* For what must come: while (!it && in_time(until)). */
+uint64_t test_limit(void);
+bool in_time(uint64_t until);
+/* Polls a CQ until that counts; the engine may have ended it again when this returns. */
+void make_polled(struct ibv_cq *cq);
+void expect_not_polled(struct ibv_cq *cq);
 
 #endif
