@@ -122,6 +122,19 @@ void srn_stream_posted(struct srn_qp *qp)
 		srn_cq_defer(qp); /* its polls look only at sockets that have something */
 }
 
+static bool has_receive(struct srn_qp *qp)
+{
+	struct srn_srq *srq = (struct srn_srq *)qp->v.ex.qp_base.srq;
+	bool has;
+
+	if (!srq)
+		return qp->rq.count;
+	pthread_mutex_lock(&srq->lock);
+	has = srq->rq.count;
+	pthread_mutex_unlock(&srq->lock);
+	return has;
+}
+
 int srn_stream_handle(struct srn_src *src, uint32_t events)
 {
 	struct srn_qp *qp = container_of(src, struct srn_qp, src);
@@ -136,7 +149,9 @@ int srn_stream_handle(struct srn_src *src, uint32_t events)
 		srn_src_deadline(src, srn_now_ns() + HANGUP_GRACE_NS);
 		srn_stream_watch(qp);
 	} else if (qp->rx.stalled && !events) {
-		srn_rx_resume(qp);
+		/* Without one it would wait anew, and longer than it may. */
+		if (has_receive(qp))
+			srn_rx_resume(qp);
 		moved = !qp->rx.stalled;
 	} else if (qp->in_engine) {
 		moved = srn_stream_run(qp, true);

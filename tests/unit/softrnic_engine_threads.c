@@ -158,6 +158,35 @@ static void a_timer_of_an_earlier_wait_refuses_nothing(void **state)
 	}
 }
 
+static uint64_t deadline_of(struct srn_qp *qp)
+{
+	uint64_t deadline;
+
+	pthread_mutex_lock(&qp->lock);
+	deadline = qp->src.deadline;
+	pthread_mutex_unlock(&qp->lock);
+	return deadline;
+}
+
+static void a_look_without_a_receive_to_be_had_prolongs_no_wait(void **state)
+{
+	struct srn_qp *qp;
+	struct pair pair;
+	uint64_t deadline;
+	int srq;
+
+	(void)state;
+	for (srq = 0; srq < 2; srq++) {
+		open_stalled(&pair, 6, srq);
+		qp = srn_qp(pair.server.id->qp);
+		deadline = deadline_of(qp);
+		assert_true(deadline > 0);
+		assert_int_equal(srn_stream_handle(&qp->src, 0), 0);
+		assert_true(deadline_of(qp) == deadline);
+		pair_close(&pair);
+	}
+}
+
 static atomic_bool no_memory;
 
 void *__real_realloc(void *old, size_t size);
@@ -370,6 +399,7 @@ int main(void)
 		TEST(posts_do_not_keep_an_armed_cq_from_the_engine),
 		TEST(timers_and_checks_go_on_while_a_source_never_rests),
 		TEST(a_timer_of_an_earlier_wait_refuses_nothing),
+		TEST(a_look_without_a_receive_to_be_had_prolongs_no_wait),
 		TEST(a_shared_receive_reaches_who_waits_for_it_without_memory),
 		TEST(a_listener_without_descriptors_waits_a_while),
 		TEST(a_socket_is_watched_once_there_is_room),
