@@ -15,12 +15,11 @@ $(SOFTRNIC_UNIT_PROGS:%=%.o) $(SOFTRNIC_UNIT_SHARED): MODULE_CPPFLAGS += -Isoftr
 $(BUILD)/tests/fuzz/softrnic_rx.o: MODULE_CPPFLAGS += -Isoftrnic -DSRN_HAVE_FLUSH=$(SOFTRNIC_HAVE_FLUSH)
 $(BUILD)/tests/unit/softrnic_fuzzed: $(BUILD)/tests/fuzz/softrnic_rx.o
 
-# it stops the engine between two steps
-$(BUILD)/tests/unit/softrnic_life: SOFTRNIC_UNIT_LDFLAGS := -Wl,--wrap=srn_src_remove
 # what a test holds up or has fail
+$(BUILD)/tests/unit/softrnic_life: private LDFLAGS += -Wl,--wrap=srn_src_remove
 $(BUILD)/tests/unit/softrnic_event_threads: private LDFLAGS += -Wl,--wrap=pthread_mutex_unlock,--wrap=malloc
 $(BUILD)/tests/unit/softrnic_engine_threads: private LDFLAGS += -Wl,--wrap=accept4,--wrap=epoll_ctl,--wrap=realloc
 
 $(SOFTRNIC_UNIT_PROGS): %: %.o $(SOFTRNIC_UNIT_SHARED) $(SOFTRNIC_OBJS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(COMMON_LDFLAGS) $(SOFTRNIC_UNIT_LDFLAGS) $(LDFLAGS) -Wl,--wrap=srn_now_ns -o $@ $^ -lcmocka -lisal
+	$(Q)$(CC) $(COMMON_LDFLAGS) $(LDFLAGS) -Wl,--wrap=srn_now_ns -o $@ $^ -lcmocka -lisal
