@@ -136,7 +136,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	struct mock_wr *wr = next_wr(ex, IBV_WR_ATOMIC_WRITE);
 
 	remote(wr, rkey, remote_addr);
-	memcpy(wr->inlined, atomic_wr, sizeof(wr->inlined));
+	memcpy(wr->inlined, atomic_wr, sizeof(uint64_t));
 }
 #endif
 
