@@ -13,12 +13,12 @@
 #include "engine.h"
 #include "say.h"
 
-/* longest sleep, milliseconds: so soon is it noticed that fio wants the job to end */
+/* longest sleep, and spell of work, milliseconds: so soon is fio's wish to end noticed */
 #define TICK 50
 
 /*
- * Rounds of polling between two looks at connections, clock and newcomers, and idle ones between
- * two offers of the CPU to whoever needs it more.
+ * At most so many rounds of polling between two looks at connections, clock and newcomers, and
+ * idle ones between two offers of the CPU to whoever needs it more.
  */
 #define ROUNDS_PER_LOOK  1024
 #define ROUNDS_PER_YIELD 256
@@ -272,6 +272,7 @@ static void look(struct server *s, int timeout_ms)
 		take_newcomer(s);
 }
 
+/* one poll of each: who always has more to do takes neither the others' turn nor look()'s */
 static int poll_conns(struct server *s)
 {
 	int work = 0;
@@ -279,15 +280,8 @@ static int poll_conns(struct server *s)
 	for (uint32_t i = 0; i < s->conns_count; i++) {
 		struct server_conn *conn = &s->conns[i];
 
-		while (conn->state != CONN_FREE) {
-			int n = server_conn_poll(conn);
-
-			work += n;
-			/* who waits for events must leave nothing, since no event will tell of it
-			 */
-			if (s->polling || !n)
-				break;
-		}
+		if (conn->state != CONN_FREE)
+			work += server_conn_poll(conn);
 	}
 	return work;
 }
@@ -299,22 +293,42 @@ static bool time_is_up(const struct server *s)
 	return td->terminate || (td->o.timeout && utime_since_now(&td->epoch) >= td->o.timeout);
 }
 
+/*
+ * Rounds of polling until it is time for a look, which those with work in them make sooner.  One
+ * without any is the last for who does not spin.  Returns whether there may be more to do.
+ */
+static bool poll_rounds(struct server *s, bool spin, uint32_t *idle)
+{
+	uint64_t start = link_now_ms();
+
+	for (uint32_t rounds = 0; rounds < ROUNDS_PER_LOOK; rounds++) {
+		if (poll_conns(s)) {
+			*idle = 0;
+			if (link_now_ms() - start >= TICK)
+				return true;
+		} else if (!spin) {
+			return false;
+		} else if (++*idle % ROUNDS_PER_YIELD == 0) {
+			sched_yield();
+		}
+	}
+	return true;
+}
+
 static void serve(struct server *s)
 {
-	uint32_t rounds, idle = 0;
+	uint32_t idle = 0;
 
 	while ((wants_more(s) || s->active) && !time_is_up(s)) {
-		bool busy = s->polling && s->active;
+		bool more = poll_rounds(s, s->polling && s->active, &idle);
 
-		for (rounds = 0; busy && rounds < ROUNDS_PER_LOOK; rounds++) {
-			if (poll_conns(s))
-				idle = 0;
-			else if (++idle % ROUNDS_PER_YIELD == 0)
-				sched_yield();
-		}
-		if (!busy)
-			poll_conns(s);
-		look(s, busy ? 0 : TICK);
+		/*
+		 * A CQ tells of the first completion after it was armed: when it was made, or when
+		 * look() took the event before.  So one that a poll finds empty is armed, or its
+		 * event is still to be taken, and whatever comes later ends the sleep.  Of what is
+		 * left in one that a poll found something in, no event may tell: no sleep then.
+		 */
+		look(s, more ? 0 : TICK);
 	}
 }
 

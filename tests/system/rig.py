@@ -50,6 +50,7 @@ SOFTRNIC = BUILD / "softrnic" / "libsoftrnic.so"
 ENGINES = BUILD / "engines"
 PLUGIN = ENGINES / "librpma_fio.so"
 PEER = BUILD / "tests" / "system" / "peer"
+SLOW_MSYNC = BUILD / "tests" / "system" / "slow_msync.so"
 
 
 def preload():
