@@ -286,11 +286,13 @@ static int poll_conns(struct server *s)
 	return work;
 }
 
+/* as for a client of the same options, runtime= begins when ramp_time= is over; both in us */
 static bool time_is_up(const struct server *s)
 {
 	const struct thread_data *td = s->td;
 
-	return td->terminate || (td->o.timeout && utime_since_now(&td->epoch) >= td->o.timeout);
+	return td->terminate ||
+	       (td->o.timeout && utime_since_now(&td->epoch) >= td->o.ramp_time + td->o.timeout);
 }
 
 /*

@@ -50,6 +50,14 @@ def test_clients_zero_serves_until_the_jobs_runtime_is_over(rig, method):
     assert server.ended - server.started > 7.5
 
 
+def test_runtime_begins_when_the_ramp_time_is_over(rig, method):
+    """As at a client, which would else be cut off by a server of the same options."""
+    server = rig.server(method, rig.port(), clients=0, time_based=True, ramp_time=2, runtime=1)
+    server.wait(rigs.SOON + 3)
+    assert server.rc >= 0, server
+    assert server.ended - server.started > 2.5
+
+
 def test_four_clients_at_once_have_memory_of_their_own(rig, method):
     """Each verifies its own data while the others write theirs to the same offsets."""
     port = rig.port()
