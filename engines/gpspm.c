@@ -462,9 +462,15 @@ static int server_completion(struct server_conn *conn, const struct ibv_wc *wc)
 	struct gpspm_conn *gc = conn->method_data;
 	uint32_t at;
 
-	if (wc->opcode != IBV_WC_RECV) {
+	if (!(wc->opcode & IBV_WC_RECV)) {
 		gc->sq_done = (uint32_t)(wc->wr_id >> 32);
 		return 0;
+	}
+	/* a write's immediate data takes a receive, and brings no message */
+	if (wc->opcode != IBV_WC_RECV) {
+		server_conn_refuse(conn, "it wrote with immediate data instead of sending a flush "
+					 "request");
+		return EPROTO;
 	}
 	/* there are as many receives as slots, so there is room */
 	at = gc->head + gc->count++;

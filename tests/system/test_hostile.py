@@ -67,6 +67,18 @@ def test_bad_flush_request_ends_a_server_of_one_with_an_error(rig):
     refused(server, "request")
 
 
+def test_immediate_data_is_no_flush_request(rig):
+    """It takes a receive, which the server must not take for a response that was sent."""
+    port = rig.port()
+    server = rig.server("gpspm", port, size=SIZE, clients=2)
+    server.said(rigs.SERVER_READY)
+    rig.peer(port, "connect", "write-imm=0,8", "wait").ok(rigs.SOON)
+    served_after(rig, "gpspm", port)
+    server.wait(rigs.SOON)
+    assert server.rc >= 0, server
+    assert "immediate data" in server.err.text, server
+
+
 def test_message_longer_than_a_slot(rig, method):
     port = rig.port()
     server = rig.server(method, port, size=SIZE, clients=2)

@@ -13,6 +13,7 @@
  *   answer[=SHIFT[,N]]   recv, and answer as a GPSPM server would, op_context + SHIFT (only N
  *                        times); repeated until the connection ends or an all-zero request came
  *   write=OFFSET,LENGTH  RDMA write (or read=) to the other side's region -> wrote STATUS
+ *   write-imm=OFFSET,LENGTH  write with immediate data, which takes a receive there
  *   wait                 until the other side ends the connection         -> ended
  *   close                disconnect
  *   vanish               exit at once, telling nobody
@@ -175,7 +176,7 @@ static void step_rdma(struct link *l, enum ibv_wr_opcode opcode, const char *arg
 
 	if (sscanf(arg, "%lld,%zu", &offset, &size) != 2)
 		die("OFFSET,LENGTH: %s", arg);
-	printf("%s %s\n", opcode == IBV_WR_RDMA_WRITE ? "wrote" : "read",
+	printf("%s %s\n", opcode == IBV_WR_RDMA_READ ? "read" : "wrote",
 	       ibv_wc_status_str(link_rdma(l, opcode, base + (uint64_t)offset, rkey, size)));
 	fflush(stdout);
 }
@@ -207,6 +208,8 @@ static void step(struct link *l, const char *host, const char *port, char *text)
 		step_answer(l, arg);
 	} else if (!strcmp(text, "write") && arg) {
 		step_rdma(l, IBV_WR_RDMA_WRITE, arg);
+	} else if (!strcmp(text, "write-imm") && arg) {
+		step_rdma(l, IBV_WR_RDMA_WRITE_WITH_IMM, arg);
 	} else if (!strcmp(text, "read") && arg) {
 		step_rdma(l, IBV_WR_RDMA_READ, arg);
 	} else if (!strcmp(text, "wait")) {
