@@ -21,6 +21,22 @@
 #define QUIET_LIMIT  2000 /* milliseconds until it is asked */
 #define ANSWER_LIMIT 5000 /* milliseconds until it is taken for gone */
 
+/* rpma_mr_advise() takes less than 4 GiB at once */
+#define PREFETCH_BYTES ((uint64_t)1 << 30)
+
+/* what is mapped on demand is mapped now, where the device can; else at the first write */
+static void prefetch(struct server_conn *conn)
+{
+	uint64_t at, left;
+
+	for (at = 0; at < conn->workspace_size; at += PREFETCH_BYTES) {
+		left = conn->workspace_size - at;
+		if (rpma_mr_advise(conn->region, at, left < PREFETCH_BYTES ? left : PREFETCH_BYTES,
+				   IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH))
+			return;
+	}
+}
+
 int server_conn_open(struct server_conn *conn)
 {
 	struct server *s = conn->server;
@@ -38,10 +54,8 @@ int server_conn_open(struct server_conn *conn)
 			  say_rpma_reason(ret), s->memory.file_backed ? "; use device DAX" : "");
 		return EIO;
 	}
-	/* what is mapped on demand is mapped now, where the device can; else at the first write */
 	if (s->memory.file_backed)
-		rpma_mr_advise(conn->region, 0, conn->workspace_size,
-			       IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH);
+		prefetch(conn);
 	return 0;
 }
 
