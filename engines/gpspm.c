@@ -238,6 +238,8 @@ static void client_goodbye(struct client *c)
 	uint64_t deadline = link_now_ms() + GOODBYE_LIMIT;
 	int flags = RPMA_F_COMPLETION_ALWAYS;
 
+	if (!g->messages.mr)
+		return; /* there was no memory for them */
 	wire_request_pack(&last, g->messages.memory + send_offset(0));
 	if (rpma_send(c->conn, g->messages.mr, send_offset(0), WIRE_REQUEST_SIZE, flags,
 		      client_wr_id(c, CLIENT_WR_METHOD, CLIENT_INDEX_MAX)))

@@ -5,9 +5,9 @@
 PEER := $(BUILD)/tests/system/peer
 PEER_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/system/peers/*.c))
 
-SLOW_MSYNC := $(BUILD)/tests/system/slow_msync.so
+PRELOADS := $(patsubst tests/system/preload/%.c,$(BUILD)/tests/system/%.so,$(wildcard tests/system/preload/*.c))
 
-TEST_EXTRA += $(PEER) $(SLOW_MSYNC)
+TEST_EXTRA += $(PEER) $(PRELOADS)
 # The software RNIC is preloaded into a fio without sanitizers.
 SYSTEM_ITEMS := $(if $(SAN)$(COVERAGE),,$(wildcard tests/system/test_*.py))
 CHECK_ITEMS += $(SYSTEM_ITEMS)
@@ -18,6 +18,6 @@ $(PEER): $(PEER_OBJS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(COMMON_LDFLAGS) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs
 
-$(SLOW_MSYNC): $(BUILD)/tests/system/preload/slow_msync.o
+$(PRELOADS): $(BUILD)/tests/system/%.so: $(BUILD)/tests/system/preload/%.o
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared $(COMMON_LDFLAGS) $(LDFLAGS) -o $@ $^

@@ -50,7 +50,6 @@ SOFTRNIC = BUILD / "softrnic" / "libsoftrnic.so"
 ENGINES = BUILD / "engines"
 PLUGIN = ENGINES / "librpma_fio.so"
 PEER = BUILD / "tests" / "system" / "peer"
-SLOW_MSYNC = BUILD / "tests" / "system" / "slow_msync.so"
 
 
 def preload():
@@ -247,6 +246,11 @@ class Rig:
         return first
 
     # -- processes
+
+    def preloaded(self, name, **env):
+        """An environment with one of preload/, for what it reads from there."""
+        libraries = [self.env.get("LD_PRELOAD"), str(BUILD / "tests" / "system" / f"{name}.so")]
+        return {"LD_PRELOAD": ":".join(filter(None, libraries)), **env}
 
     def start(self, name, command, env=None):
         process = Process(name, command, {**self.env, **(env or {})}, self.folder)

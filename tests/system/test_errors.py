@@ -198,3 +198,12 @@ def test_negative_number_of_clients_is_refused(rig, method):
 def test_server_value_out_of_range_is_told_by_fio(rig, method, options):
     server = rig.server(method, rig.port(), **options)
     told_out_of_range(server, next(iter(options)))
+
+
+def test_no_memory_for_a_clients_messages(rig):
+    port = rig.port()
+    server = rig.server("gpspm", port)
+    client = rig.client("gpspm", port, rw="write", bs="4k", size="64k", iodepth=7,
+                        env=rig.preloaded("fail_mmap", FAIL_MMAP_BYTES=str(7 * 1024)))
+    refused(client, "out of memory for 7 messages")
+    server.wait(rigs.SOON)

@@ -11,8 +11,9 @@
 
 __attribute__((visibility("default"))) int msync(void *at, size_t size, int flags)
 {
-	const char *ms = getenv("SLOW_MSYNC_MS");
-	struct timespec pause = {.tv_nsec = (ms ? atol(ms) : 0) * 1000000};
+	const char *text = getenv("SLOW_MSYNC_MS");
+	long ms = text ? atol(text) : 0;
+	struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
 	nanosleep(&pause, NULL);
 	return (int)syscall(SYS_msync, at, size, flags);
