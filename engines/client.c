@@ -248,6 +248,19 @@ static int client_open_file(struct thread_data *td, struct fio_file *f)
 	return 1;
 }
 
+/*
+ * Once a job is done (latency_target and read_iolog end it so), fio asks for no more completions,
+ * and it frees its buffers before it cleans up: by then nothing may be in flight.
+ */
+static void client_io_u_free(struct thread_data *td, struct io_u *io_u)
+{
+	struct client *c = td->io_ops_data;
+
+	(void)io_u;
+	if (c && !c->error && (c->in_flight || c->queued.count))
+		client_sync(c);
+}
+
 static int client_file_nop(struct thread_data *td, struct fio_file *f)
 {
 	(void)td;
@@ -271,6 +284,7 @@ static int client_file_nop(struct thread_data *td, struct fio_file *f)
 				.getevents = client_getevents,                          \
 				.event = client_event,                                  \
 				.cleanup = client_cleanup,                              \
+				.io_u_free = client_io_u_free,                          \
 				.open_file = client_open_file,                          \
 				.close_file = client_file_nop,                          \
 				.unlink_file = client_file_nop,                         \

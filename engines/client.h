@@ -70,7 +70,7 @@ struct client {
 	struct wire_workspace workspace;
 	bool persistent; /* the server's memory is */
 	enum rpma_flush_type flush_type;
-	bool flush_ranges; /* a flush is for a range, so each range needs one */
+	bool flush_ranges; /* each range needs a flush of its own; else one is for all */
 
 	enum flush_when flush_when;
 	bool flush_each_write;
@@ -84,7 +84,8 @@ struct client {
 	uint32_t in_flight; /* io_us posted and not completed */
 	struct ranges unflushed;
 	uint32_t sync_pending;
-	bool unsubmitted; /* the device had no room for all of the batch */
+	uint64_t flushing; /* bytes that a sync waits for */
+	bool unsubmitted;  /* the device had no room for all of the batch */
 
 	/* counters of send queue entries, modulo 2^32 */
 	uint32_t sq_size;

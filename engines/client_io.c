@@ -23,9 +23,17 @@ struct posting {
 	struct timespec now;
 };
 
+/* the requests that it takes to flush so many ranges */
+static uint32_t flush_requests(const struct client *c, uint32_t ranges)
+{
+	return c->flush_ranges || !ranges ? ranges : 1;
+}
+
 static bool flush_has_room(const struct client *c, uint32_t ranges)
 {
-	return client_sq_room(c) >= ranges && c->method->client_flush_room(c) >= ranges;
+	uint32_t requests = flush_requests(c, ranges);
+
+	return client_sq_room(c) >= requests && c->method->client_flush_room(c) >= requests;
 }
 
 /* room for this io_u and for the flush that its group then needs */
@@ -36,6 +44,7 @@ static bool has_room(const struct client *c, const struct io_u *io_u, uint64_t o
 	if (io_u->ddir == DDIR_WRITE && c->flush_when == FLUSH_ON_WRITE &&
 	    ranges_starts_new(&c->unflushed, offset))
 		ranges++;
+	ranges = flush_requests(c, ranges);
 	return client_sq_room(c) >= ranges + 1 && c->method->client_flush_room(c) >= ranges;
 }
 
@@ -132,6 +141,13 @@ static int append(struct client *c, struct posting *p, struct io_u *io_u, uint64
 	return append_write(c, p, io_u, offset, buffer);
 }
 
+/* the delays that a log tells are from one I/O to the next */
+static void issued(struct thread_data *td, const struct io_u *io_u)
+{
+	if (td->o.read_iolog_file)
+		td->last_issue = io_u->issue_time;
+}
+
 /* fio wants to know when an I/O left, and counts the time before as its submission */
 static void stamp(struct client *c, struct posting *p, struct io_u *io_u)
 {
@@ -140,6 +156,7 @@ static void stamp(struct client *c, struct posting *p, struct io_u *io_u)
 	if (!p->io_us)
 		fio_gettime(&p->now, NULL);
 	io_u->issue_time = p->now;
+	issued(c->td, io_u);
 	io_u_queued(c->td, io_u);
 }
 
@@ -190,6 +207,7 @@ static int flush_unflushed(struct client *c)
 	uint32_t at = 0;
 	int error = c->error;
 
+	ranges_join(u);
 	while (at < u->count && !error) {
 		uint32_t n = u->count - at, pending = 0;
 
@@ -203,11 +221,13 @@ static int flush_unflushed(struct client *c)
 		if (!error)
 			error = submit(c);
 		c->sync_pending += pending;
-		at += n;
+		for (; n; n--)
+			c->flushing += u->r[at++].length;
 	}
 	u->count = 0;
 	while (c->sync_pending && !error)
 		error = client_progress(c);
+	c->flushing = 0;
 	return error;
 }
 
@@ -229,6 +249,7 @@ int client_sync(struct client *c)
 static enum fio_q_status queue_sync(struct client *c, struct io_u *io_u)
 {
 	fio_gettime(&io_u->issue_time, NULL);
+	issued(c->td, io_u);
 	io_u->error = client_sync(c);
 	io_u_mark_submit(c->td, 1);
 	io_u_mark_complete(c->td, 1);
@@ -249,13 +270,28 @@ enum fio_q_status client_queue(struct thread_data *td, struct io_u *io_u)
 	return FIO_Q_QUEUED;
 }
 
+/*
+ * Nothing is in flight on a connection that has failed, and fio has loops that end by nothing else:
+ * it waits for that before it sleeps for thinktime or rate, whatever it is told.
+ */
+static int give_up(struct thread_data *td)
+{
+	struct client *c = td->io_ops_data;
+
+	td->io_u_in_flight = 0;
+	return -c->error;
+}
+
 int client_commit(struct thread_data *td)
 {
 	struct client *c = td->io_ops_data;
 
-	if (c->error)
-		return -c->error;
-	return c->queued.count ? -client_post_queued(c) : 0;
+	if (!c->error && c->queued.count)
+		client_post_queued(c);
+	/* what has completed is fio's to collect; it commits before it does so */
+	if (!c->error || c->done.count)
+		return 0;
+	return give_up(td);
 }
 
 /* a function of its own for the same reason as handle_completions() */
@@ -279,11 +315,8 @@ int client_getevents(struct thread_data *td, unsigned int min, unsigned int max,
 		error = client_poll(c);
 	else if (c->done.count < min)
 		error = wait_until_done(c, min);
-	if (!c->done.count && error) {
-		/* true of a failed connection, and fio has loops that end by nothing else */
-		td->io_u_in_flight = 0;
-		return -error;
-	}
+	if (!c->done.count && error)
+		return give_up(td);
 	return (int)(c->done.count < max ? c->done.count : max);
 }
 

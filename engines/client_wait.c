@@ -22,6 +22,9 @@
 #define STALL_LIMIT            6000
 #define STALL_LIMIT_TERMINATED 1000
 
+/* a sync may have the server's CPU flush all its memory at one go: bytes that take it 1 ms */
+#define FLUSHED_PER_MS (64 * 1024)
+
 /* longest sleep between two looks, milliseconds */
 #define SLEEP 50
 
@@ -168,12 +171,28 @@ int client_reap(struct client *c)
 	return n;
 }
 
+/* told to end, by Ctrl-C say; a job whose time is over is not: fio terminates that one, too */
+static bool interrupted(const struct thread_data *td)
+{
+	unsigned long long time = td->o.timeout;
+
+	return td->terminate && !(time && utime_since_now(&td->epoch) >= time);
+}
+
+/* milliseconds without a completion until the server is taken for gone */
+static uint64_t stall_limit(const struct client *c)
+{
+	if (interrupted(c->td))
+		return STALL_LIMIT_TERMINATED;
+	return STALL_LIMIT + (c->method->server_works ? c->flushing / FLUSHED_PER_MS : 0);
+}
+
 /* is the server still there? */
 static int look(struct client *c)
 {
 	enum rpma_conn_event event = link_next_event(c->conn);
 	uint64_t now = link_now_ms();
-	uint64_t limit = c->td->terminate ? STALL_LIMIT_TERMINATED : STALL_LIMIT;
+	uint64_t limit = stall_limit(c);
 
 	if (event != RPMA_CONN_UNDEFINED)
 		return fail_event(c, event);

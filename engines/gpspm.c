@@ -136,6 +136,7 @@ static int client_open(struct client *c)
 		g->free[g->free_count++] = g->slots - 1 - i;
 		error = post_recv(c, i);
 	}
+	c->flush_ranges = true;
 	c->how = c->persistent
 			 ? "by the server (GPSPM), persistent"
 			 : "by the server (GPSPM): data is NOT durable, the server's memory is "

@@ -33,12 +33,12 @@ static void cover(struct range *into, const struct range *other)
 		into->length = end - into->offset;
 }
 
-void ranges_compact(struct ranges *ranges)
+void ranges_join(struct ranges *ranges)
 {
 	struct range *r = ranges->r;
 	uint32_t n = 0;
 
-	if (!ranges->count)
+	if (ranges->count < 2)
 		return;
 	qsort(r, ranges->count, sizeof(*r), by_offset);
 	for (uint32_t i = 1; i < ranges->count; i++) {
@@ -48,6 +48,14 @@ void ranges_compact(struct ranges *ranges)
 			r[++n] = r[i];
 	}
 	ranges->count = n + 1;
+}
+
+void ranges_compact(struct ranges *ranges)
+{
+	struct range *r = ranges->r;
+	uint32_t n;
+
+	ranges_join(ranges);
 	if (ranges->count <= ranges->capacity / 2)
 		return;
 

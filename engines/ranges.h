@@ -51,8 +51,11 @@ static inline bool ranges_full(const struct ranges *ranges)
 	return ranges->count == ranges->capacity;
 }
 
+/* sorts, and joins what overlaps or touches: each byte is in one range only */
+void ranges_join(struct ranges *ranges);
+
 /*
- * Makes room: sorts, joins what overlaps or touches, and where more than half are left, joins
+ * Makes room: ranges_join(), and where more than half are left, joins
  * neighbours over the gap between them.  Afterwards at most half of the capacity is in use, and
  * everything added is still covered.
  */

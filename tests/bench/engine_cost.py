@@ -51,7 +51,8 @@ class Profile:
                 skip_next = False
 
 
-def profile(build, method, depth, count):
+def profile(build, method, depth, count, *options):
+    """Of a client of so many I/Os, with options that the others have not."""
     engine = "gpspm" if method == "gpspm" else "apm"
     env = {**os.environ, "LD_LIBRARY_PATH": str((build / "engines").resolve()),
            "LD_PRELOAD": str((build / "softrnic/libsoftrnic.so").resolve())}
@@ -67,7 +68,7 @@ def profile(build, method, depth, count):
              f"--callgrind-out-file={out}", fio, "--name=client",
              f"--ioengine=librpma_{engine}_client", *JOB, *common, "--rw=write", "--sync=1",
              f"--blocksize={BLOCK}", f"--iodepth={depth}",
-             *(["--flush_mode=read"] if engine == "apm" else [])],
+             *(["--flush_mode=read"] if engine == "apm" else []), *options],
             cwd=folder, env=env, capture_output=True, text=True, timeout=LIMIT, check=False)
         if run.returncode:
             raise Failed(f"callgrind of fio failed:\n{run.stderr}")

@@ -52,6 +52,17 @@ def test_server_falls_silent_while_fio_waits_for_all_in_flight(rig, method, pace
     server.kill()
 
 
+@pytest.mark.parametrize("_again", range(3))
+def test_server_killed_while_fio_waits_for_all_in_flight(rig, method, _again):
+    """Some I/Os have completed when the connection fails, and what fio calls next is the commit."""
+    _, server, client = start_running(rig, method, rw="randwrite", flush_when="never", bs="16k",
+                                      iodepth=16, thinktime=50, thinktime_blocks=16)
+    client.signal(signal.SIGSTOP)  # so that it finds answers and the failure at one look
+    server.kill()
+    client.signal(signal.SIGCONT)
+    failed_soon(client)
+
+
 @pytest.mark.parametrize("polling", (0, 1))
 def test_client_killed_in_mid_run(rig, method, polling):
     _, server, client = start_running(rig, method, {"busy_wait_polling": polling})

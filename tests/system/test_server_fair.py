@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A GPSPM server whose memory is slower than its clients: it has time for all else, too.
+"""A GPSPM server whose memory is slow: it has time for all else, and its clients for it.
 
 A server takes up to 32 completions at once.  While it persists for one half of a client's requests
 the other half arrives, so that they never run out."""
@@ -24,15 +24,20 @@ def polling(request):
     return request.param
 
 
+def start_slow(rig, persist_ms, size, **options):
+    """A server whose memory is a file and takes so long to persist, whatever the range."""
+    memory = rig.write("memory", "")
+    with open(memory, "r+b") as file:
+        file.truncate(size * options.get("clients_at_once", 1))
+    port = rig.port()
+    env = rig.preloaded("slow_msync", SLOW_MSYNC_MS=str(persist_ms))
+    return port, memory, rig.server("gpspm", port, filename=memory, size=size, env=env, **options)
+
+
 def start_busy(rig, polling, **server):
     """A server with two places, and a client that keeps it busy: its data arrives in a file."""
-    memory = rig.write("memory", "\0" * (2 * WORKSPACE))
-    port = rig.port()
-    preloaded = [rig.env.get("LD_PRELOAD"), str(rigs.SLOW_MSYNC)]
-    serving = rig.server("gpspm", port, filename=memory, size=WORKSPACE, iodepth=IODEPTH,
-                         clients_at_once=2, busy_wait_polling=polling, **server,
-                         env={"LD_PRELOAD": ":".join(filter(None, preloaded)),
-                              "SLOW_MSYNC_MS": str(PERSIST_MS)})
+    port, memory, serving = start_slow(rig, PERSIST_MS, WORKSPACE, iodepth=IODEPTH,
+                                       clients_at_once=2, busy_wait_polling=polling, **server)
     busy = rig.client("gpspm", port, "busy", **BUSY)
     rigs.wait_until(lambda: any(memory.read_bytes()) or not busy.running, "the client writes")
     assert busy.running, busy
@@ -61,3 +66,19 @@ def test_runtime_ends_while_a_client_is_busy(rig, polling):
     server.wait(3 + PROMPT)
     assert server.rc >= 0, server
     assert busy.wait(rigs.SOON) > 0, busy
+
+
+@pytest.mark.parametrize("when", ("write", "sync"))
+def test_last_flush_of_a_timed_job_takes_its_time(rig, when):
+    """fio terminates a job whose time is over, which is not as if somebody had interrupted it."""
+    port, _, server = start_slow(rig, 1500, WORKSPACE)
+    rig.client("gpspm", port, rw="write", bs="4k", size=WORKSPACE, sync=1, iodepth=2,
+               time_based=True, runtime=1, flush_when=when).ok()
+    server.ok()
+
+
+def test_flush_of_much_memory_takes_its_time(rig):
+    size = 128 << 20
+    port, _, server = start_slow(rig, 6800, size)  # longer than a client waits for one block
+    rig.client("gpspm", port, rw="write", bs="1m", size=size, iodepth=4, flush_when="sync").ok()
+    server.ok()

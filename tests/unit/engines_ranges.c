@@ -137,6 +137,21 @@ static void compacting_makes_room_and_loses_nothing(void **state)
 		assert_true(ranges->r[i].offset + ranges->r[i].length <= (highest + 1) * 64);
 }
 
+static void what_is_written_again_joins_one_range(void **state)
+{
+	struct ranges *ranges = *state;
+
+	for (uint64_t i = 0; i < 4; i++) {
+		ranges_add(ranges, 8192, 4096);
+		ranges_add(ranges, 12288, 4096);
+		ranges_add(ranges, 0, 4096);
+	}
+	ranges_join(ranges);
+	assert_int_equal(ranges->count, 2);
+	assert_range(ranges, 0, 0, 4096);
+	assert_range(ranges, 1, 8192, 8192);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +160,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_gap_starts_a_range, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wrap_starts_a_range, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_write_to_the_same_place_starts_a_range, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_written_again_joins_one_range, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(compacting_joins_what_touches_or_overlaps, setup,
 						teardown),
