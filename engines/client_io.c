@@ -29,11 +29,13 @@ static uint32_t flush_requests(const struct client *c, uint32_t ranges)
 	return c->flush_ranges || !ranges ? ranges : 1;
 }
 
-static bool flush_has_room(const struct client *c, uint32_t ranges)
+/* beside so many other requests */
+static bool flush_has_room(const struct client *c, uint32_t ranges, uint32_t others)
 {
 	uint32_t requests = flush_requests(c, ranges);
 
-	return client_sq_room(c) >= requests && c->method->client_flush_room(c) >= requests;
+	return client_sq_room(c) >= requests + others &&
+	       c->method->client_flush_room(c) >= requests;
 }
 
 /* room for this io_u and for the flush that its group then needs */
@@ -44,8 +46,7 @@ static bool has_room(const struct client *c, const struct io_u *io_u, uint64_t o
 	if (io_u->ddir == DDIR_WRITE && c->flush_when == FLUSH_ON_WRITE &&
 	    ranges_starts_new(&c->unflushed, offset))
 		ranges++;
-	ranges = flush_requests(c, ranges);
-	return client_sq_room(c) >= ranges + 1 && c->method->client_flush_room(c) >= ranges;
+	return flush_has_room(c, ranges, 1);
 }
 
 static int fail_append(struct client *c, const char *what, int ret)
@@ -207,11 +208,13 @@ static int flush_unflushed(struct client *c)
 	uint32_t at = 0;
 	int error = c->error;
 
-	ranges_join(u);
+	/* a sync's latency is what is measured: no sorting where one flush serves all */
+	if (c->flush_ranges)
+		ranges_join(u);
 	while (at < u->count && !error) {
 		uint32_t n = u->count - at, pending = 0;
 
-		while (n && !flush_has_room(c, n))
+		while (n && !flush_has_room(c, n, 0))
 			n /= 2;
 		if (!n) {
 			error = client_progress(c);

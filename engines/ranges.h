@@ -55,9 +55,9 @@ static inline bool ranges_full(const struct ranges *ranges)
 void ranges_join(struct ranges *ranges);
 
 /*
- * Makes room: ranges_join(), and where more than half are left, joins
- * neighbours over the gap between them.  Afterwards at most half of the capacity is in use, and
- * everything added is still covered.
+ * Makes room: ranges_join(), and where more than half are left, joins neighbours over the gap
+ * between them.  Afterwards at most half of the capacity is in use, and everything added is still
+ * covered.
  */
 void ranges_compact(struct ranges *ranges);
 
