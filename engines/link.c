@@ -10,9 +10,6 @@
 /* how often a wait looks whether fio wants the job to end, milliseconds */
 #define TICK 50
 
-/* how long a peer may take to agree to a disconnect, milliseconds */
-#define DISCONNECT_LIMIT 1000
-
 uint64_t link_now_ms(void)
 {
 	struct timespec ts;
@@ -99,15 +96,22 @@ int link_wait_event(struct thread_data *td, struct rpma_conn *conn, int timeout_
 	return wait_event(td, conn, timeout_ms, true, event);
 }
 
-void link_close(struct thread_data *td, struct rpma_conn **conn)
+void link_finish(struct thread_data *td, struct rpma_conn **conn)
 {
 	enum rpma_conn_event event;
 
+	wait_event(td, *conn, LINK_DISCONNECT_LIMIT, false, &event);
+	rpma_conn_delete(conn);
+}
+
+void link_close(struct thread_data *td, struct rpma_conn **conn)
+{
 	if (!*conn)
 		return;
-	if (!rpma_conn_disconnect(*conn))
-		wait_event(td, *conn, DISCONNECT_LIMIT, false, &event);
-	rpma_conn_delete(conn);
+	if (rpma_conn_disconnect(*conn))
+		rpma_conn_delete(conn);
+	else
+		link_finish(td, conn);
 }
 
 int link_cq_fd(struct rpma_cq *cq)

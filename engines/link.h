@@ -32,8 +32,14 @@ int link_wait_event(struct thread_data *td, struct rpma_conn *conn, int timeout_
 /* an event that is there already; RPMA_CONN_UNDEFINED: none */
 enum rpma_conn_event link_next_event(struct rpma_conn *conn);
 
+/* how long a peer may take to agree to a disconnect, milliseconds */
+#define LINK_DISCONNECT_LIMIT 1000
+
 /* disconnects, gives the peer a moment to agree, and frees; *conn may be NULL */
 void link_close(struct thread_data *td, struct rpma_conn **conn);
+
+/* the same for one that was disconnected already */
+void link_finish(struct thread_data *td, struct rpma_conn **conn);
 
 /* fd of the CQ, -1 if it cannot be had */
 int link_cq_fd(struct rpma_cq *cq);

@@ -210,10 +210,10 @@ static int server_post_init(struct thread_data *td)
 	return error;
 }
 
-static struct server_conn *free_conn(struct server *s)
+static struct server_conn *find_conn(struct server *s, enum server_conn_state state)
 {
 	for (uint32_t i = 0; i < s->conns_count; i++) {
-		if (s->conns[i].state == CONN_FREE)
+		if (s->conns[i].state == state)
 			return &s->conns[i];
 	}
 	return NULL;
@@ -224,10 +224,16 @@ static bool wants_more(const struct server *s)
 	return !s->wanted || s->served + s->active < s->wanted;
 }
 
-/* who comes when all places are taken is turned away, and tries again */
+/* who comes when all places are taken waits if one is about to be free */
+static bool newcomers_wait(struct server *s)
+{
+	return wants_more(s) && !find_conn(s, CONN_FREE) && find_conn(s, CONN_ENDING);
+}
+
+/* else is turned away, and tries again */
 static void take_newcomer(struct server *s)
 {
-	struct server_conn *conn = wants_more(s) ? free_conn(s) : NULL;
+	struct server_conn *conn = wants_more(s) ? find_conn(s, CONN_FREE) : NULL;
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn_req *req;
 	int ret;
@@ -250,10 +256,10 @@ static void look(struct server *s, int timeout_ms)
 	struct pollfd *fds = s->fds;
 	uint32_t n = 1;
 
-	fds[0] = (struct pollfd){.fd = s->ep_fd, .events = POLLIN};
+	fds[0] = (struct pollfd){.fd = newcomers_wait(s) ? -1 : s->ep_fd, .events = POLLIN};
 	for (uint32_t i = 0; i < s->conns_count; i++, n += 2) {
 		struct server_conn *conn = &s->conns[i];
-		bool cq = conn->state != CONN_FREE && !s->polling;
+		bool cq = server_conn_is_live(conn) && !s->polling;
 
 		fds[n] = (struct pollfd){.fd = conn->state == CONN_FREE ? -1 : conn->event_fd,
 					 .events = POLLIN};
@@ -263,7 +269,7 @@ static void look(struct server *s, int timeout_ms)
 	for (uint32_t i = 0; i < s->conns_count; i++) {
 		struct server_conn *conn = &s->conns[i];
 
-		if (fds[2 + 2 * i].revents && conn->state != CONN_FREE)
+		if (fds[2 + 2 * i].revents && server_conn_is_live(conn))
 			rpma_cq_wait(conn->cq);
 		if (conn->state != CONN_FREE)
 			server_conn_look(conn, fds[1 + 2 * i].revents != 0);
@@ -280,7 +286,7 @@ static int poll_conns(struct server *s)
 	for (uint32_t i = 0; i < s->conns_count; i++) {
 		struct server_conn *conn = &s->conns[i];
 
-		if (conn->state != CONN_FREE)
+		if (server_conn_is_live(conn))
 			work += server_conn_poll(conn);
 	}
 	return work;

@@ -24,6 +24,7 @@ enum server_conn_state {
 	CONN_FREE,
 	CONN_CONNECTING, /* accepted, not yet established */
 	CONN_SERVED,
+	CONN_ENDING, /* disconnected; the client has a moment to agree, and others are served */
 };
 
 /* a place for one client, and the workspace that belongs to it */
@@ -61,8 +62,8 @@ struct server {
 
 	struct server_conn *conns;
 	uint32_t conns_count; /* clients_at_once */
-	uint32_t active;
-	unsigned int wanted; /* clients to serve, 0: no limit */
+	uint32_t active;      /* clients that are connecting or served */
+	unsigned int wanted;  /* clients to serve, 0: no limit */
 	unsigned int served;
 	bool polling; /* the CQs are polled, not waited for */
 	bool failed;  /* a client ended badly */
@@ -76,11 +77,12 @@ struct server {
 int server_conn_open(struct server_conn *conn); /* registers the workspace */
 void server_conn_close(struct server_conn *conn);
 void server_conn_accept(struct server_conn *conn, struct rpma_conn_req *req);
-/* collects completions.  Returns how many; the client may be gone after it. */
+/* connecting or served */
+bool server_conn_is_live(const struct server_conn *conn);
+/* of one that is: collects completions.  Returns how many; the client may be gone after it. */
 int server_conn_poll(struct server_conn *conn);
-/* a connection event, or time for a sign of life */
+/* of one whose place is taken: a connection event, time for a sign of life or for the end */
 void server_conn_look(struct server_conn *conn, bool event);
-void server_conn_hangup(struct server_conn *conn);
 /* the client did what it must not do: says so, and ends the connection */
 void server_conn_refuse(struct server_conn *conn, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -59,25 +59,48 @@ int server_conn_open(struct server_conn *conn)
 	return 0;
 }
 
-void server_conn_close(struct server_conn *conn)
+bool server_conn_is_live(const struct server_conn *conn)
 {
-	server_conn_hangup(conn);
-	if (conn->region)
-		rpma_mr_dereg(&conn->region);
+	return conn->state == CONN_CONNECTING || conn->state == CONN_SERVED;
 }
 
-void server_conn_hangup(struct server_conn *conn)
+static void free_place(struct server_conn *conn)
 {
-	struct server *s = conn->server;
+	if (conn->conn)
+		rpma_conn_delete(&conn->conn);
+	conn->server->method->server_hangup(conn);
+	conn->state = CONN_FREE;
+}
 
-	if (conn->state == CONN_FREE)
-		return;
+/* Others are served while the client agrees; one that has left itself has agreed. */
+static void hang_up(struct server_conn *conn)
+{
 	if (conn->batch)
 		rpma_batch_delete(&conn->batch);
-	link_close(s->td, &conn->conn);
-	s->method->server_hangup(conn);
-	conn->state = CONN_FREE;
-	s->active--;
+	conn->server->active--;
+	conn->state = CONN_ENDING;
+	conn->heard_ms = link_now_ms();
+	if (!conn->conn || rpma_conn_disconnect(conn->conn) || conn->closed)
+		free_place(conn);
+}
+
+static void look_for_end(struct server_conn *conn, bool event)
+{
+	if ((event && link_next_event(conn->conn) != RPMA_CONN_UNDEFINED) ||
+	    link_now_ms() - conn->heard_ms >= LINK_DISCONNECT_LIMIT)
+		free_place(conn);
+}
+
+void server_conn_close(struct server_conn *conn)
+{
+	if (server_conn_is_live(conn))
+		hang_up(conn);
+	if (conn->state == CONN_ENDING) {
+		link_finish(conn->server->td, &conn->conn);
+		free_place(conn);
+	}
+	if (conn->region)
+		rpma_mr_dereg(&conn->region);
 }
 
 /* a client that was connected has ended; a handshake that failed counts for nothing */
@@ -92,7 +115,7 @@ static void ended(struct server_conn *conn, bool well)
 		if (!well)
 			s->failed = true;
 	}
-	server_conn_hangup(conn);
+	hang_up(conn);
 }
 
 /* who has said goodbye was served, however the connection ends */
@@ -150,6 +173,7 @@ void server_conn_accept(struct server_conn *conn, struct rpma_conn_req *req)
 	conn->goodbye = false;
 	conn->closed = false;
 	conn->probed = false;
+	conn->event_fd = -1;
 	conn->heard_ms = link_now_ms();
 	conn->state = CONN_CONNECTING;
 	s->active++;
@@ -251,10 +275,13 @@ static void check_time(struct server_conn *conn)
 
 void server_conn_look(struct server_conn *conn, bool event)
 {
+	if (conn->state == CONN_ENDING) {
+		look_for_end(conn, event);
+		return;
+	}
 	if (event)
 		handle_event(conn);
-	if (conn->state != CONN_FREE)
-		check_time(conn);
+	check_time(conn);
 }
 
 static void handle_completion(struct server_conn *conn, const struct ibv_wc *wc)

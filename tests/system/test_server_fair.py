@@ -16,6 +16,7 @@ WORKSPACE = 512 << 10
 BUSY = {"rw": "randwrite", "bs": "4k", "size": WORKSPACE, "sync": 1, "iodepth": IODEPTH,
         "time_based": True, "runtime": 600}
 SHORT = {"rw": "write", "bs": "4k", "size": "16k", "sync": 1}
+HELD_UP = 0.9e9  # ns; a server gives a peer 1 s to agree to a disconnect
 PROMPT = 5.0  # seconds; one poll of both clients takes some tenths of one
 
 
@@ -66,6 +67,28 @@ def test_runtime_ends_while_a_client_is_busy(rig, polling):
     server.wait(3 + PROMPT)
     assert server.rc >= 0, server
     assert busy.wait(rigs.SOON) > 0, busy
+
+
+def test_clients_that_leave_hold_up_no_other(rig, polling):
+    """Neither one that says goodbye nor one that is killed; its end takes a message there and back."""
+    port = rig.port()
+    server = rig.server("gpspm", port, size="64k", clients=4, clients_at_once=2,
+                        busy_wait_polling=polling, iodepth=IODEPTH)
+    steady = rig.client("gpspm", port, "steady", rw="write", bs="4k", size="64k", sync=1, iodepth=2,
+                        time_based=True, runtime=600)
+    steady.said("connected")
+    rig.client("gpspm", port, **SHORT).ok()
+    rig.client("gpspm", port, **SHORT).ok()
+    killed = rig.client("gpspm", port, "killed", rw="write", bs="4k", size="64k", sync=1,
+                        time_based=True, runtime=600)
+    killed.said("connected")
+    killed.kill()
+    server.said("killed")
+    assert steady.running, steady
+    steady.signal(signal.SIGINT)
+    steady.wait(rigs.SOON)
+    assert server.wait(rigs.SOON) > 0, server
+    assert steady.job["write"]["clat_ns"]["max"] < HELD_UP, steady
 
 
 @pytest.mark.parametrize("when", ("write", "sync"))
