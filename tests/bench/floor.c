@@ -19,8 +19,8 @@ static int usage(void)
 {
 	fprintf(stderr, "usage: floor server|client ADDR PORT [--method none|read|native|gpspm]\n"
 			"             [--memory malloc|PATH] [--size BYTES] [--block BYTES]\n"
-			"             [--depth N] [--batch N] [--seconds S] [--reads]\n"
-			"             [--think NANOSECONDS]\n");
+			"             [--depth N] [--batch N] [--seconds S] [--warm-up S]\n"
+			"             [--reads] [--think NANOSECONDS]\n");
 	return 2;
 }
 
@@ -45,11 +45,17 @@ static int method_of(const char *name, enum floor_method *method)
 static int parse(int argc, char **argv, struct floor_options *opt)
 {
 	static const struct option longs[] = {
-		{"method", required_argument, NULL, 'm'}, {"memory", required_argument, NULL, 'M'},
-		{"size", required_argument, NULL, 's'},   {"block", required_argument, NULL, 'b'},
-		{"depth", required_argument, NULL, 'd'},  {"seconds", required_argument, NULL, 't'},
-		{"batch", required_argument, NULL, 'B'},  {"reads", no_argument, NULL, 'r'},
-		{"think", required_argument, NULL, 'T'},  {0},
+		{"method", required_argument, NULL, 'm'},
+		{"memory", required_argument, NULL, 'M'},
+		{"size", required_argument, NULL, 's'},
+		{"block", required_argument, NULL, 'b'},
+		{"depth", required_argument, NULL, 'd'},
+		{"seconds", required_argument, NULL, 't'},
+		{"batch", required_argument, NULL, 'B'},
+		{"reads", no_argument, NULL, 'r'},
+		{"think", required_argument, NULL, 'T'},
+		{"warm-up", required_argument, NULL, 'w'},
+		{0},
 	};
 	int c;
 
@@ -76,6 +82,9 @@ static int parse(int argc, char **argv, struct floor_options *opt)
 			break;
 		case 't':
 			opt->seconds = strtod(optarg, NULL);
+			break;
+		case 'w':
+			opt->warm_up = strtod(optarg, NULL);
 			break;
 		case 'T':
 			opt->think = strtoul(optarg, NULL, 0);
@@ -109,6 +118,7 @@ int main(int argc, char **argv)
 		.depth = 1,
 		.batch = 1,
 		.seconds = 1,
+		.warm_up = 0.5,
 	};
 
 	if (parse(argc, argv, &opt))

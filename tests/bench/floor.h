@@ -41,6 +41,7 @@ struct floor_options {
 	unsigned depth;     /* I/Os in flight */
 	unsigned batch;     /* I/Os that one doorbell may start */
 	double seconds;     /* how long the client measures */
+	double warm_up;     /* how long it works before it does, seconds */
 	unsigned think;     /* nanoseconds the client spends on an I/O before it posts it */
 };
 

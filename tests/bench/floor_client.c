@@ -232,7 +232,7 @@ static int take_completions(struct client *c)
 
 static int run(struct client *c)
 {
-	uint64_t start = now_ns(), warm = start + c->opt->seconds * 0.2e9, from = 0;
+	uint64_t start = now_ns(), warm = start + c->opt->warm_up * 1e9, from = 0;
 	uint64_t end = warm + c->opt->seconds * 1e9, now = start;
 
 	while (now < end) {

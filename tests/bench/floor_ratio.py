@@ -4,7 +4,8 @@
 
 Engine and floor run in turn, several rounds, on the same device and memory; what counts is the
 ratio of their medians, since a machine that is slow today is slow for both.  A round in which other
-programs took the CPUs is measured again.
+programs took the CPUs is measured again.  What is measured begins after a fixed time of the same
+work: the memory's first touch and the connection's growing window take some tenths of a second.
 
 Both ring as many doorbells for an I/O: one, or with --batch N one for up to N I/Os, those whose
 completions one poll has brought; both take up to 32 completions by one poll.  Neither changes the
@@ -12,9 +13,10 @@ data between two writes or keeps latencies.
 
 What fio itself costs for an I/O is measured with its engine `null`, that does nothing; it is for
 what the floor does not do at all: choosing offsets, accounting, asking whether the time is over.  The
-floor is measured once more with that time spent before each I/O ("verbs at fio's pace"): what any
-engine could reach.  It can cost more than the time itself, where a device that is left alone for so
-long falls asleep, as one in software does.
+floor is measured once more with that time spent before each I/O and with two more fio processes on
+the machine that do next to nothing ("beside fio"): what any engine could reach.  fio's threads wake up a
+hundred times a second, which takes from the work where its polling and a device in software need
+every CPU; and a device that is left alone for fio's time may fall asleep.
 """
 
 import argparse
@@ -141,7 +143,7 @@ class Bench:
                     READY["floor"]):
             client = subprocess.run(
                 [str(self.floor), "client", args.addr, str(port), *words,
-                 "--seconds", str(args.seconds), "--think", str(round(think_ns)),
+                 "--seconds", str(args.seconds), "--warm-up", str(args.warm_up), "--think", str(round(think_ns)),
                  *(["--reads"] if reads else [])],
                 env=self.floor_env, capture_output=True, text=True, timeout=LIMIT, check=False)
         if client.returncode:
@@ -158,7 +160,7 @@ class Bench:
                 "--iodepth_batch_complete_min=1",
                 f"--iodepth_batch_complete_max={min(POLLED, depth)}",
                 "--time_based", f"--runtime={args.seconds * 1000:.0f}ms",
-                f"--ramp_time={args.seconds * 200:.0f}ms"]
+                f"--ramp_time={args.warm_up * 1000:.0f}ms"]
 
     @staticmethod
     def job_iops(command, env, reads):
@@ -184,14 +186,37 @@ class Bench:
                        *([f"--flush_mode={method}"] if method in ("read", "native") else [])],
                 self.env, reads)
 
+    @contextlib.contextmanager
+    def idle_fio(self):
+        """A fio process with a job that sleeps, as are in the engine's run a client's and a server's."""
+        command = [os.environ.get("FIO", "fio"), "--name=idle", "--ioengine=null", "--thread",
+                   "--rw=write", "--size=1m", "--rate_iops=1", "--time_based", f"--runtime={2 * LIMIT}"]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        try:
+            until = time.monotonic() + LIMIT
+            # its main thread, its helper and the job
+            while len(os.listdir(f"/proc/{process.pid}/task")) < 3:
+                if process.poll() is not None or time.monotonic() > until:
+                    raise Failed(f"{shlex.join(command)}: it has not started its job")
+                time.sleep(0.01)
+            yield
+        finally:
+            process.kill()
+            process.wait(LIMIT)
+
+    def floor_beside_fio(self, method, depth, reads, think_ns):
+        with self.idle_fio(), self.idle_fio():
+            return self.floor_iops(method, depth, reads, think_ns)
+
     def fio_iops(self, depth, reads):
         """What fio achieves with an engine that does nothing."""
         return self.job_iops([os.environ.get("FIO", "fio"), "--ioengine=null", f"--size={self.args.size}",
                               *self.job(depth, reads)], None, reads)
 
     def point(self, method, depth, reads):
-        """Medians of interleaved rounds: floor, engine, fio alone, floor at fio's pace; and how many
-        were quiet.
+        """Medians of interleaved rounds: floor, engine, fio alone, floor beside fio; and how many were
+        quiet.
         """
         quiet, noisy = [], []
         for _ in range(TRIES * self.args.rounds):
@@ -199,7 +224,7 @@ class Bench:
                 fio = self.fio_iops(depth, reads)
                 seen = (self.floor_iops(method, depth, reads),
                         self.engine_iops(method, depth, reads), fio,
-                        self.floor_iops(method, depth, reads, 1e9 / fio))
+                        self.floor_beside_fio(method, depth, reads, 1e9 / fio))
             (quiet if others.cpus < OTHERS else noisy).append(seen)
             if len(quiet) == self.args.rounds:
                 break
@@ -218,8 +243,9 @@ def arguments():
     parser.add_argument("--depths", default="1,16,128", help="iodepths, by comma")
     parser.add_argument("--batch", type=int, default=1, help="I/Os for one doorbell, at most")
     parser.add_argument("--methods", default="read,gpspm", help="read, native, gpspm, by comma")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1, help="per measurement")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.5, help="per measurement")
+    parser.add_argument("--warm-up", type=float, default=0.5, help="seconds before each measurement")
     parser.add_argument("--least", type=float, help="fail when a ratio is below this")
     args = parser.parse_args()
     if not all(re.fullmatch(r"\d+", d) for d in args.depths.split(",")):
@@ -234,19 +260,19 @@ def main():
     print(f"job: {' '.join(JOB)}, doorbell for up to {args.batch} I/O; floor: no clock and no "
           "accounting per I/O")
     print(f"{'work':<22}{'iodepth':>8}{'verbs IOPS':>12}{'engine IOPS':>13}{'ratio':>7}"
-          f"{'gap ns/IO':>11}{'fio alone':>11}{'at fio pace':>13}{'ratio':>7}")
+          f"{'gap ns/IO':>11}{'fio alone':>11}{'beside fio':>13}{'ratio':>7}")
     worst, all_quiet = None, True
     for method, reads in work:
         name = "RDMA read" if reads else f"write + {method}" + (" flush" * (method != "gpspm"))
         for depth in map(int, args.depths.split(",")):
-            (floor, engine, fio, paced), quiet = bench.point(method, depth, reads)
+            (floor, engine, fio, beside), quiet = bench.point(method, depth, reads)
             ratio = engine / floor
             worst = ratio if worst is None else min(worst, ratio)
             noisy = quiet < args.rounds
             all_quiet = all_quiet and not noisy
             print(f"{name:<22}{depth:>8}{floor:>12.0f}{engine:>13.0f}{ratio:>7.2f}"
                   f"{1e9 / engine - 1e9 / floor:>11.0f}{1e9 / fio:>11.0f}"
-                  f"{paced:>13.0f}{engine / paced:>7.2f}{'  noisy' * noisy}", flush=True)
+                  f"{beside:>13.0f}{engine / beside:>7.2f}{'  noisy' * noisy}", flush=True)
     if not all_quiet:
         print("noisy: other programs took the CPUs in most rounds; the figures are worth little")
     print(f"lowest ratio: {worst:.2f}")

@@ -30,7 +30,7 @@ bench:
 bench-lab: lab
 	$(Q)tests/lab/lab run --append idle=poll --time-limit 3600 -- sh -c 'cd /src && tests/bench/latency_ratio.py && \
 		tests/bench/floor_ratio.py --build build --rnic hw --addr $$RPMA_TEST_ADDR \
-			--memory $$RPMA_TEST_DEVDAX --methods read,native,gpspm --rounds 9'
+			--memory $$RPMA_TEST_DEVDAX --methods read,native,gpspm --seconds 1 --warm-up 1'
 
 # What a call costs in librpma, ours and Debian's.  The program defines the verbs itself and uses
 # whichever librpma.so.0 LD_LIBRARY_PATH gives it.
