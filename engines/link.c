@@ -96,11 +96,11 @@ int link_wait_event(struct thread_data *td, struct rpma_conn *conn, int timeout_
 	return wait_event(td, conn, timeout_ms, true, event);
 }
 
-void link_finish(struct thread_data *td, struct rpma_conn **conn)
+void link_finish(struct thread_data *td, struct rpma_conn **conn, int limit_ms)
 {
 	enum rpma_conn_event event;
 
-	wait_event(td, *conn, LINK_DISCONNECT_LIMIT, false, &event);
+	wait_event(td, *conn, limit_ms, false, &event);
 	rpma_conn_delete(conn);
 }
 
@@ -111,7 +111,7 @@ void link_close(struct thread_data *td, struct rpma_conn **conn)
 	if (rpma_conn_disconnect(*conn))
 		rpma_conn_delete(conn);
 	else
-		link_finish(td, conn);
+		link_finish(td, conn, LINK_DISCONNECT_LIMIT);
 }
 
 int link_cq_fd(struct rpma_cq *cq)

@@ -155,6 +155,9 @@ static void server_close(struct server *s)
 {
 	if (s->ep)
 		rpma_ep_shutdown(&s->ep);
+	/* all at once: each may take as long as a client may to agree */
+	for (uint32_t i = 0; s->conns && i < s->conns_count; i++)
+		server_conn_end(&s->conns[i]);
 	for (uint32_t i = 0; s->conns && i < s->conns_count; i++)
 		server_conn_close(&s->conns[i]);
 	s->method->server_close(s);
@@ -274,7 +277,7 @@ static void look(struct server *s, int timeout_ms)
 		if (conn->state != CONN_FREE)
 			server_conn_look(conn, fds[1 + 2 * i].revents != 0);
 	}
-	if (fds[0].revents)
+	if (fds[0].revents && !newcomers_wait(s))
 		take_newcomer(s);
 }
 

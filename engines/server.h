@@ -45,7 +45,7 @@ struct server_conn {
 	bool goodbye;
 	bool closed;       /* the end of the connection was told */
 	bool probed;       /* a sign of life was asked for */
-	uint64_t heard_ms; /* last sign of life, or when it was asked for */
+	uint64_t heard_ms; /* last sign of life, or when it was asked for, or the end began */
 	void *method_data;
 };
 
@@ -75,6 +75,9 @@ struct server {
 
 /* server_conn.c */
 int server_conn_open(struct server_conn *conn); /* registers the workspace */
+/* begins the end of one that is live; its place is free when both sides know */
+void server_conn_end(struct server_conn *conn);
+/* waits for that, and gives all back */
 void server_conn_close(struct server_conn *conn);
 void server_conn_accept(struct server_conn *conn, struct rpma_conn_req *req);
 /* connecting or served */

@@ -91,12 +91,20 @@ static void look_for_end(struct server_conn *conn, bool event)
 		free_place(conn);
 }
 
-void server_conn_close(struct server_conn *conn)
+void server_conn_end(struct server_conn *conn)
 {
 	if (server_conn_is_live(conn))
 		hang_up(conn);
+}
+
+void server_conn_close(struct server_conn *conn)
+{
+	server_conn_end(conn);
 	if (conn->state == CONN_ENDING) {
-		link_finish(conn->server->td, &conn->conn);
+		uint64_t took = link_now_ms() - conn->heard_ms;
+
+		link_finish(conn->server->td, &conn->conn,
+			    took < LINK_DISCONNECT_LIMIT ? LINK_DISCONNECT_LIMIT - (int)took : 0);
 		free_place(conn);
 	}
 	if (conn->region)
@@ -243,6 +251,7 @@ static void handle_event(struct server_conn *conn)
 	if (event == RPMA_CONN_UNDEFINED)
 		return;
 	conn->heard_ms = link_now_ms();
+	conn->closed = event != RPMA_CONN_ESTABLISHED;
 	if (event != RPMA_CONN_ESTABLISHED && event != RPMA_CONN_CLOSED) {
 		lost(conn, rpma_utils_conn_event_2str(event));
 		return;

@@ -91,6 +91,22 @@ def test_clients_that_leave_hold_up_no_other(rig, polling):
     assert steady.job["write"]["clat_ns"]["max"] < HELD_UP, steady
 
 
+def test_server_ends_in_time_however_many_clients_hang(rig):
+    port, hanging = rig.port(), 6
+    server = rig.server("gpspm", port, clients=0, clients_at_once=hanging, size="64k",
+                        iodepth=IODEPTH)
+    server.said(rigs.SERVER_READY)
+    peers = [rig.peer(port, "connect", "wait", name=f"hanging{n}") for n in range(hanging)]
+    for peer in peers:
+        peer.printed("connected")
+        peer.signal(signal.SIGSTOP)
+    server.signal(signal.SIGINT)
+    server.wait(PROMPT)
+    for peer in peers:
+        peer.kill()
+    assert server.rc >= 0, server
+
+
 @pytest.mark.parametrize("when", ("write", "sync"))
 def test_last_flush_of_a_timed_job_takes_its_time(rig, when):
     """fio terminates a job whose time is over, which is not as if somebody had interrupted it."""
