@@ -293,10 +293,20 @@ void server_conn_look(struct server_conn *conn, bool event)
 	check_time(conn);
 }
 
-static void handle_completion(struct server_conn *conn, const struct ibv_wc *wc)
+/* whether the client left; the word that it had come may still wait before that one */
+static bool has_left(struct server_conn *conn)
 {
 	enum rpma_conn_event event;
 
+	do {
+		if (link_wait_event(conn->server->td, conn->conn, END_LIMIT, &event))
+			return false;
+	} while (event == RPMA_CONN_ESTABLISHED);
+	return event == RPMA_CONN_CLOSED;
+}
+
+static void handle_completion(struct server_conn *conn, const struct ibv_wc *wc)
+{
 	if (wc->status == IBV_WC_SUCCESS) {
 		if (wc->wr_id == SERVER_WR_PROBE)
 			conn->probed = false;
@@ -308,9 +318,7 @@ static void handle_completion(struct server_conn *conn, const struct ibv_wc *wc)
 	if (wc->status == IBV_WC_WR_FLUSH_ERR && conn->closed)
 		return;
 	/* receives that are cut off belong to the end of a connection, which has an event */
-	if (wc->status == IBV_WC_WR_FLUSH_ERR &&
-	    (conn->goodbye || (!link_wait_event(conn->server->td, conn->conn, END_LIMIT, &event) &&
-			       event == RPMA_CONN_CLOSED)))
+	if (wc->status == IBV_WC_WR_FLUSH_ERR && (conn->goodbye || has_left(conn)))
 		closed(conn);
 	else
 		lost(conn, ibv_wc_status_str(wc->status));

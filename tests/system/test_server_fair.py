@@ -9,6 +9,7 @@ import signal
 import pytest
 
 import rig as rigs
+from test_wire import PAGE, request
 
 PERSIST_MS = 5
 IODEPTH = 64
@@ -89,6 +90,16 @@ def test_clients_that_leave_hold_up_no_other(rig, polling):
     steady.wait(rigs.SOON)
     assert server.wait(rigs.SOON) > 0, server
     assert steady.job["write"]["clat_ns"]["max"] < HELD_UP, steady
+
+
+def test_client_that_comes_and_leaves_while_the_server_is_busy_is_told_as_such(rig):
+    """All of it is there when the server looks, and its requests before the word of its coming."""
+    port, server, busy = start_busy(rig, 1, clients=2)
+    rig.peer(port, "connect", f"send={request(0, PAGE, 1).hex()}", "vanish").ok()
+    busy.signal(signal.SIGINT)
+    busy.wait(rigs.SOON)
+    server.wait(rigs.SOON)
+    assert "gone" not in server.err.text, server
 
 
 def test_server_ends_in_time_however_many_clients_hang(rig):
