@@ -96,22 +96,20 @@ int link_wait_event(struct thread_data *td, struct rpma_conn *conn, int timeout_
 	return wait_event(td, conn, timeout_ms, true, event);
 }
 
-void link_finish(struct thread_data *td, struct rpma_conn **conn, int limit_ms)
+void link_wait_end(struct thread_data *td, struct rpma_conn *conn, int limit_ms)
 {
 	enum rpma_conn_event event;
 
-	wait_event(td, *conn, limit_ms, false, &event);
-	rpma_conn_delete(conn);
+	wait_event(td, conn, limit_ms, false, &event);
 }
 
 void link_close(struct thread_data *td, struct rpma_conn **conn)
 {
 	if (!*conn)
 		return;
-	if (rpma_conn_disconnect(*conn))
-		rpma_conn_delete(conn);
-	else
-		link_finish(td, conn, LINK_DISCONNECT_LIMIT);
+	if (!rpma_conn_disconnect(*conn))
+		link_wait_end(td, *conn, LINK_DISCONNECT_LIMIT);
+	rpma_conn_delete(conn);
 }
 
 int link_cq_fd(struct rpma_cq *cq)

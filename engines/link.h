@@ -38,8 +38,8 @@ enum rpma_conn_event link_next_event(struct rpma_conn *conn);
 /* disconnects, gives the peer a moment to agree, and frees; *conn may be NULL */
 void link_close(struct thread_data *td, struct rpma_conn **conn);
 
-/* the rest of it for one that was disconnected already, and has so much time left; not NULL */
-void link_finish(struct thread_data *td, struct rpma_conn **conn, int limit_ms);
+/* that moment, for one that was disconnected and has so much time left */
+void link_wait_end(struct thread_data *td, struct rpma_conn *conn, int limit_ms);
 
 /* fd of the CQ, -1 if it cannot be had */
 int link_cq_fd(struct rpma_cq *cq);

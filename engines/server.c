@@ -227,13 +227,13 @@ static bool wants_more(const struct server *s)
 	return !s->wanted || s->served + s->active < s->wanted;
 }
 
-/* who comes when all places are taken waits if one is about to be free */
+/* all places are taken, but one is about to be free */
 static bool newcomers_wait(struct server *s)
 {
 	return wants_more(s) && !find_conn(s, CONN_FREE) && find_conn(s, CONN_ENDING);
 }
 
-/* else is turned away, and tries again */
+/* who finds no place is turned away, and tries again */
 static void take_newcomer(struct server *s)
 {
 	struct server_conn *conn = wants_more(s) ? find_conn(s, CONN_FREE) : NULL;

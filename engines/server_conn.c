@@ -73,8 +73,10 @@ static void free_place(struct server_conn *conn)
 }
 
 /* Others are served while the client agrees; one that has left itself has agreed. */
-static void hang_up(struct server_conn *conn)
+void server_conn_end(struct server_conn *conn)
 {
+	if (!server_conn_is_live(conn))
+		return;
 	if (conn->batch)
 		rpma_batch_delete(&conn->batch);
 	conn->server->active--;
@@ -91,20 +93,14 @@ static void look_for_end(struct server_conn *conn, bool event)
 		free_place(conn);
 }
 
-void server_conn_end(struct server_conn *conn)
-{
-	if (server_conn_is_live(conn))
-		hang_up(conn);
-}
-
 void server_conn_close(struct server_conn *conn)
 {
 	server_conn_end(conn);
 	if (conn->state == CONN_ENDING) {
 		uint64_t took = link_now_ms() - conn->heard_ms;
 
-		link_finish(conn->server->td, &conn->conn,
-			    took < LINK_DISCONNECT_LIMIT ? LINK_DISCONNECT_LIMIT - (int)took : 0);
+		link_wait_end(conn->server->td, conn->conn,
+			      took < LINK_DISCONNECT_LIMIT ? LINK_DISCONNECT_LIMIT - (int)took : 0);
 		free_place(conn);
 	}
 	if (conn->region)
@@ -123,7 +119,7 @@ static void ended(struct server_conn *conn, bool well)
 		if (!well)
 			s->failed = true;
 	}
-	hang_up(conn);
+	server_conn_end(conn);
 }
 
 /* who has said goodbye was served, however the connection ends */

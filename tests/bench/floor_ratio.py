@@ -143,7 +143,8 @@ class Bench:
                     READY["floor"]):
             client = subprocess.run(
                 [str(self.floor), "client", args.addr, str(port), *words,
-                 "--seconds", str(args.seconds), "--warm-up", str(args.warm_up), "--think", str(round(think_ns)),
+                 "--seconds", str(args.seconds), "--warm-up", str(args.warm_up),
+                 "--think", str(round(think_ns)),
                  *(["--reads"] if reads else [])],
                 env=self.floor_env, capture_output=True, text=True, timeout=LIMIT, check=False)
         if client.returncode:
@@ -189,7 +190,7 @@ class Bench:
     @contextlib.contextmanager
     def idle_fio(self):
         """A fio process with a job that sleeps, as are in the engine's run a client's and a server's."""
-        command = [os.environ.get("FIO", "fio"), "--name=idle", "--ioengine=null", "--thread",
+        command = [rig.FIO, "--name=idle", "--ioengine=null", "--thread",
                    "--rw=write", "--size=1m", "--rate_iops=1", "--time_based", f"--runtime={2 * LIMIT}"]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
@@ -211,7 +212,7 @@ class Bench:
 
     def fio_iops(self, depth, reads):
         """What fio achieves with an engine that does nothing."""
-        return self.job_iops([os.environ.get("FIO", "fio"), "--ioengine=null", f"--size={self.args.size}",
+        return self.job_iops([rig.FIO, "--ioengine=null", f"--size={self.args.size}",
                               *self.job(depth, reads)], None, reads)
 
     def point(self, method, depth, reads):
